@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic on sizes that callers give. What does not fit becomes `too_big`,
-// which no limit lets pass, so a result needs no check of its own.
+// Saturating arithmetic on caller-supplied sizes: an overflow becomes `too_big`,
+// which exceeds every limit, so results need no separate check.
 #pragma once
 
 #include <cstddef>

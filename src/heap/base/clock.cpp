@@ -23,7 +23,7 @@ constexpr char clock_name[] = "__kernel_clock_gettime";
 constexpr char clock_name[] = "__vdso_clock_gettime";
 #endif
 
-// What the kernel maps into every process: one loaded segment that holds the file as a whole.
+// The vDSO that the kernel maps into every process: one loaded segment with the whole file.
 struct KernelObject {
   const char* begin;
   std::size_t bytes;
@@ -55,7 +55,7 @@ struct KernelObject {
 
 ReadClock* find_in(const KernelObject& object) noexcept {
   if (object.dynamic == nullptr) return nullptr;
-  // The table of names follows that of symbols, which has no length of its own.
+  // The string table follows the symbol table, which has no length field.
   const std::uintptr_t names = object.address_of(DT_STRTAB);
   std::uintptr_t at = object.address_of(DT_SYMTAB);
   if (!object.has(names) || !object.has(at)) return nullptr;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The time without a system call, which a program's filter may forbid, and
-// without the C library's function, which others put their own in place of.
-// With a clock source that only the kernel can read, monotonic_ns() is one all the same.
+// The time without a system call, which a seccomp filter may forbid, and without
+// the C library's function, which others may interpose. With a clock source that
+// only the kernel can read, monotonic_ns() makes a system call after all.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::heap {
 
-// Once, before the others are of use: finds the kernel's code for it.
+// Finds the kernel's clock code. Once, before the functions below.
 void find_clock() noexcept;
 
 std::uint64_t monotonic_ns() noexcept;

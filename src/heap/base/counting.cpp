@@ -9,7 +9,7 @@ __thread std::uint64_t steps_of_call __attribute__((tls_model("initial-exec"))) 
 
 namespace {
 
-// Page-aligned and alone in its pages: a shared mapping can take their place.
+// Page-aligned and alone in its pages, so that a shared mapping can replace them.
 alignas(4096) constinit union Storage {
   unsigned char bytes[counters_mapped_bytes];
   CountersPage page;

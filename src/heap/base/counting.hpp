@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the heap counts, and the step counter of the instrumented build.
+// The heap's counters, and the step counter of the instrumented build.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct CountersPage {
 
 // In the library until HEAPWRIGHT_HEAP_COUNTERS=1 puts it into shared memory.
 extern CountersPage* counters_page;
-// It is alone in its pages, so that a shared mapping can take their place.
+// The page is alone in its pages, so that a shared mapping can replace them.
 inline constexpr std::size_t counters_mapped_bytes = (sizeof(CountersPage) + 4095) / 4096 * 4096;
 
 inline void count_reason(counters::Reason reason) noexcept {
   counters::add(counters_page->heap.counted_reasons[static_cast<std::uint32_t>(reason)], 1);
 }
 
-// A step is one turn of any loop that a call can run through. The instrumented
-// build (heapwright_heap_counted) stops the process when one call takes more.
+// A step is one iteration of any loop in a call. The instrumented build
+// (heapwright_heap_counted) stops the process when one call takes more.
 inline constexpr std::uint64_t max_steps_per_call = 1024;
 #if defined(HEAPWRIGHT_COUNT_STEPS)
 extern __thread std::uint64_t steps_of_call __attribute__((tls_model("initial-exec")));
@@ -50,7 +50,7 @@ class StepScope {
 #else
 inline void count_steps(std::uint64_t = 1) noexcept {}
 struct StepScope {
-  StepScope() noexcept {}  // not trivial, so that no variable of it is unused
+  StepScope() noexcept {}  // not trivial, which avoids warnings about unused variables
 };
 #endif
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A lock for a few instructions: spins briefly, then sleeps in the kernel. Only
-// an acquisition that has to wait is counted. Never held across a system call.
+// acquisitions that have to wait are counted. Never held across a system call.
 //
-// It knows its holder, for forks: a signal handler that forks may have
-// interrupted the holder itself, which would wait for itself forever.
+// It knows its holder: a signal handler that forks may have interrupted the holder
+// on its own thread, and would wait for itself forever.
 #pragma once
 
 #include <atomic>
@@ -30,22 +30,22 @@ class Lock {
     }
   }
 
-  // The same for who will want it again at once: whoever sleeps for it has it before.
+  // For a holder that locks again at once: lets a sleeping waiter have it first.
   void unlock_for_others() noexcept {
     if ((state_.exchange(open, std::memory_order_release) & awaited) == 0) return;
     platform::futex_wake(state_);
     platform::futex_wait(state_, open, 1'000'000);
   }
 
-  // The same where nobody ever waits for it, but tries: without an instruction that
-  // waits for all that was written before.
+  // For locks that others only try: avoids the locked instruction, which waits for all
+  // earlier stores.
   void unlock_unawaited() noexcept { state_.store(open, std::memory_order_release); }
 
   bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == open; }
-  // Whether a call that this thread has interrupted holds it.
+  // Whether an interrupted call of this thread holds it.
   bool is_interrupted() const noexcept { return holder() == this_thread(); }
-  // Before a fork. Waits no longer than this: who holds the lock may be waiting for
-  // one that the caller has interrupted. Without it the fork is made all the same.
+  // Before a fork. Waits at most `most_ns`, then forks without the lock: its holder may be
+  // waiting for a lock that the caller has interrupted.
   void lock_for_fork(std::uint64_t most_ns) noexcept {
     if (is_interrupted()) return;
     const std::uint64_t end_ns = monotonic_ns() + most_ns;
@@ -55,19 +55,19 @@ class Lock {
     }
   }
   bool is_held_for_fork() const noexcept { return holder() == (this_thread() | for_fork); }
-  // After it, in the parent.
+  // After the fork, in the parent.
   void unlock_after_fork() noexcept {
     if (is_held_for_fork()) unlock();
   }
-  // And in the child, where nobody else is there: what an interrupted call holds stays.
+  // After the fork, in the child, which has no other thread: keeps locks of interrupted calls.
   void reset_in_child() noexcept {
     if (!is_interrupted()) state_.store(open, std::memory_order_relaxed);
   }
 
  private:
-  // The holder in one word with the rest, so that it is known from the instruction on
-  // that takes the lock. Thread pointers are multiples of 64, and no two of a process
-  // are so far apart that these bits of theirs are the same.
+  // The holder is part of the state word, so that it is known as soon as the lock is
+  // taken. Thread pointers are multiples of 64, and no two in a process are so far apart
+  // that these bits are equal.
   static constexpr std::uint32_t open = 0;
   static constexpr std::uint32_t awaited = 1;
   static constexpr std::uint32_t for_fork = 2;
@@ -80,7 +80,7 @@ class Lock {
     std::uint32_t expected = open;
     return state_.compare_exchange_strong(expected, by, std::memory_order_acquire);
   }
-  // Until it may be open.
+  // Sleeps until the lock may be open.
   void sleep(std::uint64_t most_ns) noexcept {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (seen == open) return;
@@ -93,7 +93,7 @@ class Lock {
 
   [[gnu::noinline, gnu::cold]] void wait(counters::LockCounters& counted) noexcept {
     const std::uint64_t begin_ns = monotonic_ns();
-    // Who has slept does not know whether others sleep still.
+    // After a sleep, others may still be asleep: lock as awaited.
     if (!spin()) {
       while (!try_lock(this_thread() | awaited)) sleep(1'000'000'000);
     }

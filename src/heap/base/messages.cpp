@@ -63,7 +63,7 @@ void Line::write() noexcept {
 void stop(Line& line) noexcept {
   line.write();
   if (!is_maintenance_thread()) abort();
-  // That thread has nothing of libc's; the signal ends the process wherever it is taken.
+  // The maintenance thread cannot use libc; the signal ends the process on any thread.
   const long process = platform::raw_syscall(SYS_getpid);
   platform::raw_syscall(SYS_kill, process, SIGABRT);
   timespec second{1, 0};

@@ -19,20 +19,20 @@ namespace heapwright::heap {
 
 namespace {
 
-// lost: the parent of this process had one; left: it ended because nothing waited.
+// lost: the forking parent had the thread; left: it ended because no memory waited.
 enum State : std::uint32_t { absent, starting, present, lost, left, forbidden };
 
 struct Thread {
   std::atomic<std::uint32_t> state;
-  std::atomic<std::uint32_t> alive;  // its id; the kernel clears it when it is gone
-  std::atomic<std::uint32_t> bell;   // counted up to wake it
+  std::atomic<std::uint32_t> alive;  // its id; the kernel clears it at its end
+  std::atomic<std::uint32_t> bell;   // incremented to wake it
   std::atomic<bool> is_to_end;
   char* mapping;
 };
 constinit Thread thread{};
 constinit ThreadWork work{};
 
-// Each part a unit, with one that cannot be reached before, between and behind.
+// Two parts of one unit each, with guard units before, between and behind.
 constexpr std::size_t part_bytes = unit_bytes;
 constexpr std::size_t mapping_bytes = 5 * part_bytes;
 char* stack_of(char* mapping) noexcept { return mapping + part_bytes; }
@@ -45,15 +45,15 @@ char* storage_of(char* mapping) noexcept { return mapping + 3 * part_bytes; }
   for (;;) platform::raw_syscall(SYS_exit, 0);
 }
 
-// The variables of a thread lie below its pointer on x86-64, above it on aarch64.
+// Thread-local variables are below the thread pointer on x86-64, above it on aarch64.
 #if defined(__aarch64__)
 constexpr std::size_t pointer_at = 1024;
 #else
 constexpr std::size_t pointer_at = part_bytes - 1024;
 #endif
 
-// A thread pointer of its own, which locks know their holder by, with the
-// thread's variable beside it where libc's threads have theirs.
+// The thread's own thread pointer, which identifies it to locks, and its variable at
+// the same offset as in libc's threads.
 void* prepare_storage(char* storage) noexcept {
   auto* pointer = reinterpret_cast<void**>(storage + pointer_at);
   *pointer = pointer;
@@ -81,7 +81,7 @@ long clone_thread(void* stack_top, void* pointer) noexcept {
   return platform::new_thread(flags, stack_top, thread.alive, pointer, [] { begin(); });
 }
 
-// The one before has ended, or is on its last instructions.
+// The previous thread has ended, or is executing its last instructions.
 bool await_end() noexcept {
   constexpr std::uint64_t look_ns = 10'000'000;
   for (int i = 0; i < 200; ++i) {
@@ -110,7 +110,7 @@ bool start_from(std::uint32_t state) noexcept {
   if (!thread.state.compare_exchange_strong(state, starting, std::memory_order_seq_cst)) return false;
   update_tick();
   const bool is_started = start_thread();
-  // Refused: nobody asks again. Forbidden meanwhile: it has been told to end.
+  // If refused, it is not tried again. If forbidden meanwhile, it was told to end.
   std::uint32_t expected = starting;
   thread.state.compare_exchange_strong(expected, is_started ? present : forbidden, std::memory_order_seq_cst);
   return is_started;
@@ -141,7 +141,7 @@ void sleep_until_rung(std::uint32_t seen, std::uint64_t most_ns) noexcept {
 bool leave_thread() noexcept {
   std::uint32_t expected = present;
   if (!thread.state.compare_exchange_strong(expected, left, std::memory_order_seq_cst)) {
-    return expected != starting;  // else who starts it would say that it is there when it is gone
+    return expected != starting;  // otherwise start_from() would mark an ended thread as present
   }
   if (thread.is_to_end || waiting.is_there.load(std::memory_order_seq_cst) == 0) return true;
   expected = left;

@@ -14,8 +14,8 @@ namespace heapwright::heap {
 
 namespace {
 
-// One-way enough that what is made of the bytes that libc's own keys come from
-// does not say what they are.
+// One-way enough that the result does not reveal the input, from which libc's own
+// keys come, too.
 std::uint64_t mix(std::uint64_t word) noexcept {
   word ^= word >> 32;
   word *= 0xd6e8feb86659fd93;
@@ -46,7 +46,7 @@ void draw_word_key() noexcept {
   for (std::uint64_t& key : word_keys) key = random_word();
 }
 
-// Two keys: who learns one word cannot turn the mixing back to the others.
+// Two keys: one known word does not allow computing the others.
 std::uint64_t next_word() noexcept {
   const std::uint64_t number = words_made.fetch_add(1, std::memory_order_relaxed);
   return mix(mix(word_keys[0] + number) ^ word_keys[1]);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Numbers that others cannot guess: where the heap lies, and its keys.
+// Unpredictable numbers for the heap's base address and its keys.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::heap {
 
-// From the kernel; a system call, so for the start of the process only.
+// From the kernel by a system call: only at the start of the process.
 std::uint64_t random_word() noexcept;
 
-// For later words: draws their key, once, at the start of the process.
+// Draws the key for later words, once, at the start of the process.
 void draw_word_key() noexcept;
-// Another one each time; no system call, which a filter may forbid by now.
+// A new word each time, without a system call, which a filter may forbid by then.
 std::uint64_t next_word() noexcept;
 
 }  // namespace heapwright::heap

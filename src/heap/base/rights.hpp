@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What a process may do that others may not.
+// The special rights of a process.
 #pragma once
 
 namespace heapwright::heap {
 
-// The process has no rights that another thread could keep or lend: it is not
-// root, has no capabilities and is not AT_SECURE. Nor could that be in the way later.
+// Whether another thread does no harm, now or later: the process has no rights that it
+// could keep or lend (not root, no capabilities, not AT_SECURE).
 bool is_thread_harmless() noexcept;
 
-// Another thread ends before the process changes who it is: false unless what
-// stands in front of such calls is linked in (front/identity_entry_points.cpp).
+// Whether the thread ends before the process changes its credentials: false unless
+// the interposed calls are linked in (front/identity_entry_points.cpp).
 bool is_thread_ended_before_changes() noexcept;
 
-// The calling thread's capabilities, and no other's.
+// Drops the capabilities of the calling thread only.
 void give_up_rights() noexcept;
 
 }  // namespace heapwright::heap

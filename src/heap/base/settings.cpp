@@ -14,8 +14,8 @@ namespace heapwright::heap {
 
 namespace {
 
-// The maintenance thread has no thread-local memory of its own, which what a
-// sanitizer adds to every access needs.
+// The maintenance thread has no thread-local storage, which sanitizers need for every
+// access.
 constexpr bool can_have_thread = HEAPWRIGHT_SANITIZED == 0;
 
 }  // namespace
@@ -47,7 +47,7 @@ bool read_huge_pages(const char* value) noexcept {
   return true;
 }
 
-// Whether the thread was asked for, by root as well.
+// Whether the thread is enabled even for root.
 bool is_thread_wanted = false;
 
 bool read_maintenance(const char* value) noexcept {
@@ -72,7 +72,7 @@ bool read_decay(const char* value) noexcept {
   return true;
 }
 
-// What is wrong with the setting, or null.
+// The error in the setting, or null.
 const char* apply(const char* name, std::size_t length, const char* value) noexcept {
   if (equal(name, length, "MAINTENANCE")) {
     return read_maintenance(value) ? nullptr : "auto, thread, early, calls or manual";
@@ -93,7 +93,7 @@ const char* apply(const char* name, std::size_t length, const char* value) noexc
 namespace {
 
 void read_environment() noexcept {
-  // Of a program that has more rights than its caller: what the caller says is not obeyed.
+  // A program with more rights than its caller ignores the caller's settings.
   if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const char* text = *entry;

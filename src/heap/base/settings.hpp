@@ -13,13 +13,13 @@ struct Settings {
   bool is_hardened;
   bool publishes_counters;
   std::uint32_t decay_ms;
-  bool starts_thread_early;  // with the process, not when the heap has grown
+  bool starts_thread_early;  // with the process, not after the heap has grown
   bool gives_back_on_calls;
   HugePages huge_pages;  // never in hardened mode, whose growths are short
 };
 extern Settings settings;
 
-// Unknown names and values get one line on stderr each.
+// Reports each unknown name or value on stderr.
 void read_settings() noexcept;
 
 }  // namespace heapwright::heap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Request size -> size class -> block size, and how many units a slab of the
-// class has. Everything here is arithmetic or a table made at compile time.
+// Request size -> size class -> block size, and the number of units of the class's
+// slabs, by arithmetic or by tables made at compile time.
 //
 //   class 0        requests of 0 bytes; served as class 1
 //   class 1        8 bytes
@@ -27,8 +27,8 @@ inline constexpr std::uint32_t last_small_class = 257;
 inline constexpr std::uint32_t class_count =
     last_small_class + 1 + (slab_limit_bytes - small_limit_bytes) / medium_step_bytes;
 inline constexpr std::uint32_t max_slab_units = 32;
-// A page of the smallest kind that Linux has; carving goes by it, whatever the
-// real page size is, so that one call never makes more than one page's links.
+// The smallest page size of Linux. Carving uses it whatever the real page size is, so
+// that one call never makes the links of more than one such page.
 inline constexpr std::size_t carve_bytes = 4096;
 
 // bytes <= small_limit_bytes. Branchless: the last term is -1 for 0..8 bytes,
@@ -49,8 +49,8 @@ constexpr std::uint32_t class_of(std::size_t bytes) noexcept {
                                     : medium_class_of(bytes);
 }
 
-// What malloc looks its slab up by, without arithmetic: requests up to
-// small_limit_bytes in steps of 8 bytes.
+// malloc looks up its slab by the step: requests up to small_limit_bytes in steps of
+// 8 bytes.
 inline constexpr std::size_t step_bytes = 8;
 inline constexpr std::size_t step_count = small_limit_bytes / step_bytes + 1;
 constexpr std::size_t step_of(std::size_t bytes) noexcept { return (bytes + step_bytes - 1) / step_bytes; }
@@ -61,10 +61,10 @@ constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
   return static_cast<std::uint32_t>(small_limit_bytes + medium_step_bytes * (size_class - last_small_class));
 }
 
-// What a class that is seldom asked for takes its blocks from: four classes
-// per doubling up to 4 KiB, eight above, so that programs with many sizes do
-// not open a slab for each. Being rounded to a power of two, a coarser block is
-// aligned as well as the finer one would be.
+// The class that serves a rarely used one: four coarse classes per doubling up to
+// 4 KiB, eight above, so that programs with many sizes do not open a slab for each.
+// Sizes are rounded to a power of two, so a coarser block is aligned at least as well
+// as the finer one.
 constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   const std::uint32_t bytes = block_bytes_of(size_class);
   if (bytes <= 128) return size_class == 0 ? 1 : size_class;
@@ -73,9 +73,9 @@ constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   return class_of((bytes + step - 1) / step * step);
 }
 
-// The smallest slab with 4 blocks (8 up to 4 KiB) that loses less than 1/128 in
-// a page it shares with nothing and, where blocks are long, 1/32 in all: pages
-// that lie wholly in the lost end are not touched, but may have been before.
+// The smallest slab with 4 blocks (8 up to 4 KiB) whose unused end wastes less than
+// 1/128 in its last touched page and, for long blocks, 1/32 in all: whole pages of the
+// unused end are not touched, but may be resident from before.
 constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
   const std::size_t bytes = block_bytes_of(size_class);
   const bool is_long = bytes > small_limit_bytes;
@@ -90,7 +90,7 @@ constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
   return units;
 }
 
-// Of a class's first slab, which may remain the only one: no block is longer.
+// The size of a class's first slab, which may remain the only one: no block is longer.
 inline constexpr std::uint32_t first_slab_units = 1;
 static_assert(slab_limit_bytes <= first_slab_units * unit_bytes);
 
@@ -134,7 +134,7 @@ constexpr std::uint32_t capacity_of(std::uint32_t size_class, std::uint32_t unit
   return block_index(size_class, units * unit_bytes);
 }
 
-// The request whose class has aligned blocks of `bytes`; 0: only a large block will do.
+// The request size whose class has aligned blocks of `bytes`; 0: needs a large block.
 constexpr std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > slab_limit_bytes || alignment > carve_bytes) return 0;
   if (alignment <= 8) return bytes == 0 ? 1 : bytes;

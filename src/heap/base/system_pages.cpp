@@ -55,7 +55,7 @@ bool is_error(long result) noexcept { return static_cast<unsigned long>(result) 
 }  // namespace
 
 std::size_t system_page_bytes() noexcept {
-  // Whoever is first looks it up; two at once find the same.
+  // Concurrent first calls find the same value.
   static constinit std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);
   if (bytes == 0) {
@@ -76,11 +76,11 @@ Mapping map_at(void* begin, std::size_t bytes) noexcept {
   const long result = call_mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
   if (is_error(result)) return result == -EEXIST ? Mapping::occupied : Mapping::refused;
   if (reinterpret_cast<void*>(result) == begin) return Mapping::done;
-  unmap(reinterpret_cast<void*>(result), bytes);  // a kernel that takes the place for a hint
+  unmap(reinterpret_cast<void*>(result), bytes);  // an old kernel that takes the address as a hint
   return Mapping::occupied;
 }
 
-// A limit may refuse so much though the place is free; that is told apart.
+// A limit may refuse the mapping although the range is free; the error tells.
 bool is_unmapped(void* begin, std::size_t bytes) noexcept {
   const long result = call_mmap(begin, bytes, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
   if (is_error(result)) return result == -ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether memory waits to be given back to the system, and since when things do.
+// Whether memory waits to be returned to the kernel, and the ticks that date it.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ struct alignas(64) Waiting {
 };
 inline constinit Waiting waiting{};
 
-// 1/64 s; wraps around. What is freed or pooled is stamped with it.
+// 1/64 s; wraps around. Stamps freed runs and pooled slabs.
 inline constexpr std::uint64_t tick_ns = 15'625'000;
 inline std::uint16_t current_tick() noexcept { return waiting.tick.load(std::memory_order_relaxed); }
-// From the clock.
+// Sets the tick from the clock.
 inline void update_tick() noexcept {
   waiting.tick.store(static_cast<std::uint16_t>(coarse_ns() / tick_ns), std::memory_order_relaxed);
 }

@@ -33,7 +33,7 @@ void* no_memory() noexcept {
   return nullptr;
 }
 
-// For threads whose cache is gone, and for those that get none.
+// For threads whose cache is gone or that get none.
 void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
   heapwright_heap* heap = late_heap();
   return heap == nullptr ? nullptr : allocate_in(heap, bytes, alignment);
@@ -44,7 +44,7 @@ void* allocate_first(std::size_t bytes) noexcept {
   return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
 
-// Null: a thread that has not allocated yet, or whose exit handlers have run.
+// Null if the thread has not allocated yet, or its exit handlers have run.
 ThreadCache* own_cache() noexcept {
   ThreadCache* cache = current_cache;
   return cache != &no_cache_yet && cache != &cache_given_up ? cache : nullptr;
@@ -78,7 +78,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
     return block != nullptr ? block : no_memory();
   }
   if (!initialize_process()) return no_memory();
-  // The first call of all has just read that setting.
+  // The process's first call has just read that setting.
   if (settings.is_hardened) return hardened_allocate(bytes, default_alignment);
   void* const block = bytes > slab_limit_bytes ? allocate_long(bytes).memory : allocate_first(bytes);
   return block != nullptr ? block : no_memory();
@@ -94,7 +94,7 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
     return block.memory;
   }
   void* block = allocate(bytes);
-  if (block == nullptr || settings.is_hardened) return block;  // there it is zeros already
+  if (block == nullptr || settings.is_hardened) return block;  // hardened: already zeroed
   return std::memset(block, 0, bytes);
 }
 
@@ -116,7 +116,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 
 namespace {
 
-// `line` is the first of the slab or large block around `pointer`.
+// `line` is the first line of the slab or large block around `pointer`.
 [[gnu::always_inline]] inline void require_begin(const char* function, const UnitLine* line,
                                                  const void* pointer) noexcept {
   if (line->kind == UnitKind::slab) {
@@ -126,7 +126,7 @@ namespace {
   }
 }
 
-// No slab or large block is around it.
+// For a pointer outside all slabs and large blocks.
 void require_empty(const char* function, const void* pointer) noexcept {
   if (!is_empty_block(pointer)) stop_for_pointer(function, pointer);
   require_live_empty(function, pointer);
@@ -144,9 +144,9 @@ void release_large(UnitLine* line, void* block) noexcept {
 }
 
 void release_remote(UnitLine* slab, void* block) noexcept {
-  // A thread may do nothing but free.
+  // Also for threads that only free.
   ThreadCache* cache = cache_of_thread();
-  // Such a free takes hardly longer than a look at the clock.
+  // A cross-thread free costs little more than reading the clock.
   constexpr std::uint64_t frees_between_looks = 64;
   if (cache == nullptr) return free_remote(slab, block);
   if (cache->count(counters::Reason::remote_free) % frees_between_looks == 0) give_back_if_due();
@@ -155,7 +155,7 @@ void release_remote(UnitLine* slab, void* block) noexcept {
 
 }  // namespace
 
-// Not this thread's, not small, not a block, or not ours at all.
+// Another thread's block, a large block, an invalid pointer, or another allocator's block.
 void release_slowly(void* block) noexcept {
   const StepScope scope;
   if (settings.is_hardened) return hardened_release(block);
@@ -230,7 +230,7 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
     return copy_to(bytes, block, line->large_bytes);
   }
   const std::size_t usable = class_of_slab(line).block_bytes;
-  // Stays as long as it fits and does not waste half of the block.
+  // In place if it fits and wastes no more than half of the block.
   if (bytes <= usable && (bytes >= usable / 2 || usable <= 32)) return block;
   return copy_to(bytes, block, usable);
 }

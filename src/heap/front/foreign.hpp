@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pointers that this heap did not give out. The C library's allocator may have
-// (a library bound to it by RTLD_DEEPBIND, a block from before the preload), so
-// they go there; it names what is not its own, and stops the process.
+// Pointers that are not from this heap. They may be from the C library's allocator (a
+// library bound to it by RTLD_DEEPBIND, a block from before the preload), so they are
+// passed to it; it reports pointers that are not its own and stops the process.
 #pragma once
 
 #include <cstddef>

@@ -50,13 +50,13 @@ Found find(const char* function, const void* pointer) noexcept {
   stop(name_block(message.text(is_behind ? " bytes behind the block " : " bytes inside the block "), found));
 }
 
-// Of any block, with pages of its own as well.
+// For any block, including those with their own pages.
 bool is_behind_whole(const Found& block) noexcept {
   return is_filled(block.begin + block.bytes(), block.room - block.bytes(), slack_fill);
 }
 
-// The record is zeros. So it is in a block that was never handed out, which has a link, and in one whose
-// page was given back. In any other, zeros were written behind the end.
+// For a record of zeros: true in a block that was never allocated, which has a link, and in one whose page
+// was returned. In any other block, zeros were written behind its end.
 bool is_in_nobodys_hands(const Found& block) noexcept {
   if (block.line->dropped != 0 && is_filled(block.begin, block.room, 0)) return true;
   const Block* next = reinterpret_cast<const Block*>(block.begin)->next();
@@ -65,7 +65,7 @@ bool is_in_nobodys_hands(const Found& block) noexcept {
 
 }  // namespace
 
-// The first thing that is wrong is said, in this order.
+// Reports the first error, in this order.
 Found require_live(const char* function, const void* pointer) noexcept {
   const Found block = find(function, pointer);
   const heapwright_heap* heap = private_heap_of(block.line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hardened mode: the block that a pointer leads to, as its sealed record or its line says.
+// Hardened mode: finds the block of a pointer, from its sealed record or its line.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace heapwright::heap {
 
-// What a pointer turned out to be.
+// The block found for a pointer.
 struct Found {
   UnitLine* line;
   char* begin;
-  std::size_t room;     // bytes up to the record, or up to the end of a block of its own pages
-  std::uint64_t value;  // of the record or the line: what was asked for, perhaps freed_bit
+  std::size_t room;     // bytes up to the record, or to the end of a block with its own pages
+  std::uint64_t value;  // from the record or the line: requested size and alignment, maybe freed_bit
   bool is_of_slab() const noexcept { return line->kind == UnitKind::slab; }
   SealedRecord record() const noexcept { return {begin, room + record_bytes}; }
   std::size_t bytes() const noexcept { return bytes_in(value); }
@@ -25,29 +25,29 @@ struct Found {
   bool is_intact() const noexcept { return record().is_intact(value); }
 };
 
-// Of a block that has pages of its own: what was asked for is in its line.
+// For a block with its own pages: the requested size is in its line.
 Found find_large(UnitLine* line) noexcept;
 
-// The private heap that a block is of, or null.
+// The private heap that owns the block, or null.
 [[gnu::always_inline]] inline heapwright_heap* private_heap_of(const UnitLine* line) noexcept {
   const ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
   if (owner == checked_cache) return nullptr;
   return owner != nullptr && owner->is_private ? heap_of(line) : nullptr;
 }
 
-// The record before the block, too, is what a write at a negative index meets first.
+// Also checks the record before the block, which a write at a negative index hits first.
 [[gnu::always_inline]] inline bool is_front_whole(const Found& block) noexcept {
   const std::size_t usable = block.room + record_bytes;
   if (!block.is_of_slab() || block.begin == begin_of_slab(block.line)) return true;
   return SealedRecord(block.begin - usable, usable).is_plausible();
 }
 
-// The live block that begins at `pointer`. Stops the process where there is none, or something is
-// wrong with it; `function` is named as what found it.
+// The live block that begins at `pointer`. Stops the process if there is none, or it is
+// damaged; the message says that `function` found it.
 Found require_live(const char* function, const void* pointer) noexcept;
 
-// The same, in one go, for a block of a slab that is as it was handed out, and of no private heap. False:
-// `pointer` is anything else, or null.
+// The fast form for an intact live block of a slab, not of a private heap. False: `pointer` is anything
+// else, or null.
 [[gnu::always_inline]] inline bool find_whole(const void* pointer, Found* found) noexcept {
   if (!is_used_offset(reinterpret_cast<std::uintptr_t>(pointer) - region.base)) return false;
   UnitLine* line = line_of_block(pointer);

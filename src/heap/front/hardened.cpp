@@ -23,10 +23,10 @@ namespace heapwright::heap {
 
 namespace {
 
-// One small block in so many, on average, lies between pages that cannot be reached.
+// On average one small block in so many gets guard pages.
 constexpr std::uint32_t blocks_per_sample = 5000;
 
-// Of two threads that free a block at once, one learns that it is free.
+// If two threads free a block at once, one finds it freed.
 [[gnu::always_inline]] inline void mark_freed(const Found& block) noexcept {
   if (!block.record().change(block.value, block.value | freed_bit)) [[unlikely]] {
     stop_for_double_free(block.begin, block.bytes());
@@ -43,7 +43,7 @@ void mark_large_freed(const Found& block) noexcept {
   withdraw_large(block.line);
 }
 
-// The quick way: a small block, which is of no private heap.
+// The fast path: a small block that is not of a private heap.
 [[gnu::always_inline]] inline void release_whole(const Found& block) noexcept {
   mark_freed(block);
   ThreadCache* own = checked_cache->quarantine != nullptr ? checked_cache : cache_of_thread();
@@ -65,7 +65,7 @@ void release_found(const Found& block) noexcept {
   stop(line);
 }
 
-// Of a slab; it holds zeros, except for a link in front.
+// For a slab's block, which holds zeros except for a link in front.
 [[gnu::always_inline]] inline void* hand_out(void* memory, std::size_t bytes,
                                              std::size_t alignment) noexcept {
   auto* begin = static_cast<char*>(memory);
@@ -85,7 +85,7 @@ void* no_memory() noexcept {
   return nullptr;
 }
 
-// With pages of its own, between some that cannot be reached; a short one at their end. Null: no memory.
+// Allocates a block with its own pages, between guard pages; a short one at their end. Null: no memory.
 void* allocate_apart(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept {
   const LargeBlock block = allocate_guarded(std::max<std::size_t>(bytes, 1), alignment, owner);
   if (block.memory == nullptr) return nullptr;
@@ -99,7 +99,7 @@ void* allocate_apart(std::size_t bytes, std::size_t alignment, ThreadCache* owne
   return made.begin;
 }
 
-// Whether the next small block of the thread is to be one of those.
+// Whether the thread's next small block gets guard pages.
 bool is_sampled(Quarantine* quarantine) noexcept {
   if (quarantine == nullptr || quarantine->until_sample-- > 1) return false;
   quarantine->random = quarantine->random * 6364136223846793005U + 1442695040888963407U;
@@ -108,7 +108,7 @@ bool is_sampled(Quarantine* quarantine) noexcept {
   return true;
 }
 
-// From the list that the thread takes blocks of this size from. Null: not that easily.
+// From the thread's current list for this size. Null: take the slow path.
 void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
   Quarantine* quarantine = checked_cache->quarantine;
   if (bytes - 1 >= small_limit_bytes - record_bytes || alignment > 16 || quarantine == nullptr) {
@@ -121,7 +121,7 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
   return hand_out(pop(list, block), bytes, default_alignment);
 }
 
-// What a block holds, into a new one. False: no memory, and the new one is freed.
+// Moves a block's contents into a new one. False: no memory, and the new one is freed.
 bool carry_over(const Found& old, char* moved, std::size_t bytes) noexcept {
   MovedBytes done{0, true};
   UnitLine* line = line_at(moved);
@@ -174,7 +174,7 @@ void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t
 
 namespace {
 
-// Not small, not live, not a block, or not ours at all.
+// A large or private heap's block, a freed one, an invalid pointer, or another allocator's block.
 [[gnu::noinline]] void release_otherwise(void* block) noexcept {
   if (block == nullptr) return;
   if (!is_in_region(block)) return release_foreign(block);

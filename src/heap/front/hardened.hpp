@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// HEAPWRIGHT_HEAP_HARDENED=1: every call comes here. Each block ends in a
-// sealed record of its size, and the bytes between the size and the record are
-// filled. Large blocks and one small one in a thousand lie between pages that
-// cannot be reached. Freed blocks hold zeros and wait in a quarantine, large ones
-// out of reach. Misuse is named in one line on stderr, and the process stopped:
+// HEAPWRIGHT_HEAP_HARDENED=1: every call comes here. Each block ends in a sealed
+// record of its size, and the bytes between the size and the record are filled. Large
+// blocks and one small one in 5000 lie between guard pages. Freed blocks are zeroed
+// and wait in a quarantine, where large ones are inaccessible. Misuse is reported in
+// one line on stderr, and the process is stopped:
 //
 //   double free of 0x7f12, a block of 24 bytes
 //   realloc of a freed block, 0x7f12 of 24 bytes
@@ -28,7 +28,7 @@ namespace heapwright::heap {
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
 void hardened_release(void* block) noexcept;
-// What the caller says of the block is checked first.
+// Checks the size and alignment passed by the caller first.
 inline constexpr std::size_t unsaid_bytes = SIZE_MAX;
 void hardened_release_sized(void* block, std::size_t bytes, std::size_t alignment) noexcept;
 void* hardened_reallocate(void* block, std::size_t bytes) noexcept;

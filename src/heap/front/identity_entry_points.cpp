@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Calls by which a process changes who it is or what it may: each goes on to
-// the C library's once the maintenance thread is gone, which would keep the old
-// rights, escape the new bounds, or be why the kernel refuses. What setfsuid() and
-// setfsgid() change is the calling thread's own, and this one opens no file.
+// Interposed calls that change a process's credentials or restrictions. Each ends the
+// maintenance thread first, then calls the C library's function: the thread would keep
+// the old rights, escape the new restrictions, or make the kernel refuse. setfsuid()
+// and setfsgid() affect only the calling thread, and the maintenance thread opens no
+// file.
 #include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
@@ -55,7 +56,7 @@ EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) noexcept {
 EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
   return call_next<int(size_t, const gid_t*)>("setgroups", count, groups);
 }
-// The C library's own calls setgroups() within.
+// The C library's function calls its setgroups() internally.
 EXPORT int initgroups(const char* user, gid_t group) {
   return call_next<int(const char*, gid_t)>("initgroups", user, group);
 }

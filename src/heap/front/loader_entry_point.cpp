@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// dlopen without RTLD_DEEPBIND. A library that is opened so finds malloc and
-// free among its own dependencies, in the C library, and hands our blocks to
-// that one's free (PHP opens its extensions this way): nobody else could keep
-// such a call from corrupting memory.
+// dlopen without RTLD_DEEPBIND. A library opened with that flag binds malloc and free
+// to the C library's and passes our blocks to its free (PHP opens its extensions this
+// way), which would corrupt memory.
 #include <dlfcn.h>
 
 #include "platform/dlopen_entry_point.hpp"

@@ -56,16 +56,16 @@ EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
 
 EXPORT void cfree(void* block) { heap::release(block); }
 
-// C23: the size and the alignment must be those of the allocation.
+// C23: size and alignment must be those of the allocation.
 EXPORT void free_sized(void* block, std::size_t bytes) { heap::release_sized(block, bytes); }
 EXPORT void free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
   heap::release_sized(block, bytes, alignment);
 }
 
 EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (alignment > greatest_power) return refuse(EINVAL);  // no power of two is as large
+  if (alignment > greatest_power) return refuse(EINVAL);  // cannot be rounded up to a power of two
   if (is_too_big(bytes)) return refuse(ENOMEM);
-  // As the C library does: the next power of two.
+  // As in the C library: rounds up to a power of two.
   return heap::allocate_aligned(bytes, std::bit_ceil(alignment < 16 ? 16 : alignment));
 }
 
@@ -93,7 +93,7 @@ EXPORT void* pvalloc(std::size_t bytes) {
 
 EXPORT std::size_t malloc_usable_size(void* block) { return heap::usable_bytes(block); }
 
-// 1 if something was given back.
+// 1 if memory was returned.
 EXPORT int malloc_trim(std::size_t) {
   constexpr std::size_t slice = 1024;
   std::size_t done = 0;
@@ -101,7 +101,7 @@ EXPORT int malloc_trim(std::size_t) {
   return done != 0 ? 1 : 0;
 }
 
-// None of the C library's settings has a meaning here, so none is accepted.
+// The C library's settings do not apply here; all are rejected.
 EXPORT int mallopt(int, int) { return 0; }
 
 EXPORT struct mallinfo2 mallinfo2(void) {
@@ -137,8 +137,8 @@ EXPORT void malloc_stats(void) {
 EXPORT int malloc_info(int options, FILE* stream) {
   if (options != 0) return EINVAL;
   const heapwright_heap_statistics sums = heap::collect_statistics(nullptr);
-  // The C library's elements, which readers look for: one arena, without fast bins. Between current and rest
-  // lies what is used; what was given back is in neither.
+  // The C library's XML elements, for existing readers: one arena, without fast bins. Current less rest is
+  // the memory in use; returned memory is in neither.
   const std::uintmax_t free_bytes = sums.free_bytes + sums.retained_bytes;
   const std::uintmax_t current_bytes = sums.slab_bytes + sums.large_bytes + sums.retained_bytes;
   const std::uintmax_t most_bytes = sums.committed_bytes;

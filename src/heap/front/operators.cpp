@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every replaceable operator new and delete. The library needs no C++ runtime
-// of its own: what throws is found in the program that calls operator new.
+// Every replaceable operator new and delete. The library is not linked with a C++
+// runtime: it finds the throwing functions in the program that calls operator new.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 #include "heap/front/hardened.hpp"
 
 #define EXPORT __attribute__((visibility("default")))
-// Weak, of the program's own C++ runtime: std::get_new_handler() and std::__throw_bad_alloc().
+// Weak, from the program's C++ runtime: std::get_new_handler() and std::__throw_bad_alloc().
 extern "C" {
 [[gnu::weak]] std::new_handler _ZSt15get_new_handlerv();
 [[gnu::weak]] void _ZSt17__throw_bad_allocv();
 }
 
-// The same of what catching a new_handler's exception needs.
+// Also weak: the functions needed to catch a new_handler's exception.
 asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n.weak _ZSt9terminatev");
 
 namespace heap = heapwright::heap;
 
 namespace {
 
-// A C++ library may have been loaded after this one, with symbols of its own.
+// A C++ library may have been loaded after this one, with its own symbols.
 void* find_in_runtime(const char* name) noexcept {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
   void* runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -76,7 +76,7 @@ inline void* allocate_or_throw(std::size_t bytes, std::align_val_t alignment) {
   return block != nullptr ? block : retry(bytes, static_cast<std::size_t>(alignment));
 }
 
-// The nothrow forms run the handler too; one that throws ends in null.
+// The nothrow forms run the handler, too; if it throws, they return null.
 [[gnu::noinline, gnu::cold]] void* retry_quietly(std::size_t bytes, std::size_t alignment) noexcept {
   for (;;) {
     const std::new_handler handler = new_handler_now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens at the start of the library, at forks and at the end.
+// The library's start, its fork handlers and its end.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -24,17 +24,17 @@ namespace heapwright::heap {
 
 namespace {
 
-// Outer ones first.
+// Outer locks first.
 constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, heaps_lock};
 constexpr Lock& (*inner_locks[])() noexcept = {own_lists_lock, caches_lock, pool_lock, dropped_maps_lock,
                                                page_source_lock};
 
-// The heaps' own ones, if the list of heaps can be walked.
+// The locks of the private heaps, if their list can be walked.
 void for_each_heaps_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument = 0) noexcept {
   if (heaps_lock().is_interrupted() || heaps_lock().is_held_for_fork()) for_each_heap_lock(visit, argument);
 }
 
-// A signal handler that forks may have interrupted a call of its own thread.
+// Whether a signal handler that forks has interrupted a heap call of its own thread.
 bool has_interrupted_call() noexcept {
   for (const auto lock : outer_locks) {
     if (lock().is_interrupted()) return true;
@@ -45,9 +45,9 @@ bool has_interrupted_call() noexcept {
   return false;
 }
 
-// So that the child finds nothing half done. Who holds a lock for longer than a
-// few instructions or one madvise waits for one that this thread has interrupted;
-// the child of such a fork may call only what a signal handler may.
+// Takes all locks, so that the child finds no half-done work. A thread that holds one
+// for longer than a few instructions or one madvise waits for a lock that this thread
+// has interrupted; the child of such a fork may call only what a signal handler may.
 void before_fork() {
   constexpr std::uint64_t patient_ns = 2'000'000'000;
   constexpr std::uint64_t impatient_ns = 5'000'000;
@@ -73,13 +73,13 @@ void in_child() {
   forget_maintenance_thread();
 }
 
-// Early, so that handlers of libraries that allocate in theirs are run inside of these.
+// Early, so that fork handlers of libraries that allocate run inside of these.
 [[gnu::constructor(101)]] void start() {
   pthread_atfork(before_fork, in_parent, in_child);
   if (!initialize_process()) return;
-  // Here, and not in a call that the program may be timing: the first block's
-  // way touches most pages of code and tables. The slab is kept, so that the first free in
-  // it is not looked at: of a size that few programs begin with.
+  // The first allocation touches most pages of code and tables: do that here, not in a
+  // call that the program may be timing. The slab is kept, and the first free in it is
+  // not checked, so this uses a size that few programs begin with.
   constexpr std::size_t seldom_asked_bytes = 600;
   release(allocate(seldom_asked_bytes));
   if (settings.starts_thread_early || settings.publishes_counters) start_maintenance();

@@ -26,7 +26,7 @@ void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
   sums.slab_bytes += std::uint64_t{slab->units} * unit_bytes;
 }
 
-// Everything that `owner` has; null: everything.
+// Everything that `owner` has; null: the whole process.
 void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexcept {
   const std::uint32_t end = region.span_bytes == 0 ? 0 : unit_frontier();
   for (std::uint32_t unit = region.span_bytes == 0 ? 0 : first_unit(); unit < end; ++unit) {
@@ -40,7 +40,7 @@ void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexc
   }
 }
 
-// What is detached is free.
+// Detached blocks are free.
 void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
   for (std::uint32_t i = 0; i < DetachedLists::capacity; ++i) {
     const std::uint32_t count = 0 - cache.detached.lists[i].countdown();
@@ -52,7 +52,7 @@ void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sum
   }
 }
 
-// What waits in quarantine is free.
+// Quarantined blocks are free.
 void subtract_quarantined(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
   if (cache.quarantine == nullptr) return;
   sums.live_blocks -= cache.quarantine->slab_blocks();
