@@ -19,7 +19,7 @@ constexpr std::uint32_t place_units = 16;
 constexpr std::uint32_t place_bytes = 16;
 constexpr std::uint32_t places = place_units * unit_bytes / place_bytes;
 
-// Read by many calls and written once: apart from what calls write.
+// `begin` is written once and read by many calls, so it has its own cache line.
 struct EmptyBlocks {
   alignas(64) std::atomic<char*> begin;
   alignas(64) std::atomic<std::uint64_t> taken[places / 64];
@@ -27,15 +27,15 @@ struct EmptyBlocks {
 };
 constinit EmptyBlocks empty_blocks{};
 
-// Each caller goes round on its own, so that two seldom write to the same line, from
-// where the starts of any number of them lie far apart.
+// Each caller cycles from its own start, and any number of starts are far apart, so
+// that two callers seldom write to the same line.
 std::uint32_t choose_first_place() noexcept {
   constexpr std::uint32_t golden = 40'503;  // of 65,536
   static_assert(places == 65'536);
   return 1 + empty_blocks.callers.fetch_add(1, std::memory_order_relaxed) * golden % places;
 }
 
-// The first place from `place` on that is free in its word; none: the next word's first.
+// The first free place of the word from `place` on; none: the next word's first.
 std::uint32_t find_free_in_word(std::uint32_t place) noexcept {
   const std::uint64_t taken = empty_blocks.taken[place / 64].load(std::memory_order_relaxed);
   const std::uint64_t above = ~taken >> place % 64;
@@ -67,7 +67,7 @@ void* take_empty_block(std::uint32_t* next) noexcept {
   char* begin = begin_of_places();
   if (begin == nullptr) return nullptr;
   if (*next == 0) *next = choose_first_place();
-  // In turn, so that a place is used again as late as possible.
+  // In order, so that a place is reused as late as possible.
   for (int i = 0; i < most_looked_at; ++i) {
     count_steps();
     const std::uint32_t wanted = *next % places;

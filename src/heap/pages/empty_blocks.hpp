@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Blocks of 0 bytes, each at a place of its own that can be neither read nor written.
+// Blocks of 0 bytes, each at a distinct inaccessible address.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::heap {
 
-// For any thread; `next`, 0 at first, is the caller's own: where it looks next. Null: none
-// of the places looked at is free, or no memory. The first call maps them.
+// Thread-safe. `next` is the caller's next place to try, 0 at first. Null: none of the
+// places tried is free, or no memory. The first call maps them.
 void* take_empty_block(std::uint32_t* next) noexcept;
 bool is_empty_block(const void* pointer) noexcept;
-// How many are live; looks at every place's bit. Other threads go on meanwhile.
+// The number of live ones; reads every place's bit while other threads continue.
 std::uint32_t live_empty_blocks() noexcept;
-// Both stop the process if the block is not live.
+// Both stop the process unless the block is live.
 void require_live_empty(const char* function, const void* block) noexcept;
 void free_empty_block(void* block) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the page source finds free runs: bins by length, and the few runs that
-// were freed last. Used under its lock.
+// The page source's free runs: bins by length, and the few most recently freed runs.
+// Used under its lock.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace heapwright::heap {
 inline constexpr std::uint32_t bin_count = 256;
 inline constexpr std::uint32_t exact_bins = 64;
 
-// Lengths below 64 have a bin each, longer ones eight bins per doubling.
+// One bin per length below 64, eight bins per doubling above.
 constexpr std::uint32_t bin_of(std::uint32_t units) noexcept {
   if (units < exact_bins) return units;
   const auto doubling = static_cast<std::uint32_t>(std::bit_width(units) - 1);
   return exact_bins + (doubling - 6) * 8 + (units >> (doubling - 3) & 7);
 }
-// The first bin in which every run is long enough.
+// The first bin with only runs that are long enough.
 constexpr std::uint32_t fitting_bin_of(std::uint32_t units) noexcept {
   if (units < exact_bins) return units;
   const auto doubling = static_cast<std::uint32_t>(std::bit_width(units) - 1);
@@ -72,12 +72,12 @@ struct Bins {
   }
 };
 
-// Dirty runs freed last, not yet joined with their neighbours: who frees a run
-// and asks for one as long gets the same pages, and longer runs stay whole.
+// Recently freed dirty runs, not yet joined with their neighbours: a free followed by
+// an allocation of the same length gets the same pages, and longer runs stay whole.
 // Their lines are UnitKind::inside, except `units` and `stamp` of the first.
 struct RecentRuns {
   static constexpr std::uint32_t capacity = 8;
-  std::uint32_t first_units[capacity];  // the newest last
+  std::uint32_t first_units[capacity];  // newest last
   std::uint32_t count;
 
   void add(std::uint32_t unit) noexcept { first_units[count++] = unit; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: free runs in bins, in the order of time and beside each other, and what is true of them
+// length: free runs by length, age and address, and their invariants
 #include "heap/pages/free_runs.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ constinit PageSource source{};
 
 namespace {
 
-// A block that has grown grows again: it moves to where it has room for this
-// many times its length.
+// A block that has grown is likely to grow again: it moves to a run of this many times
+// its length.
 constexpr std::uint32_t growth_room = 4;
 
 void mark_ends(std::uint32_t unit, std::uint32_t units, UnitKind first, UnitKind last) noexcept {
@@ -92,7 +92,7 @@ void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept
 
 namespace {
 
-// What is left of a run has waited as long as the run, and keeps its place: the list is in order of time.
+// The rest of a carved run keeps the run's age and its place in the list, which is ordered by age.
 void move_newest_behind(std::uint32_t older, std::uint16_t stamp) noexcept {
   const std::uint32_t unit = source.newest;
   UnitLine* line = line_of(unit);
@@ -186,7 +186,8 @@ namespace {
 
 constexpr std::uint32_t least_mixed_units = (std::uint32_t{16} << 20) / unit_bytes;
 
-// Of the free run and those beside it, as much of its own as possible. Unit 0: they are shorter in all.
+// From the free run `middle` and its free neighbours, using as much of `middle` as possible. Unit 0: too
+// short in total.
 Run take_around(std::uint32_t middle, std::uint32_t units) noexcept {
   constexpr int most_neighbours = 32;
   if (middle == 0) return {0, false};
@@ -212,8 +213,8 @@ Run take_around(std::uint32_t middle, std::uint32_t units) noexcept {
 
 }  // namespace
 
-// Long blocks leave dirty and clean runs beside each other, when pages of the longest-freed go back. A place
-// that is partly dirty costs fewer faults than one that is not, and leaves less that waits.
+// Long blocks leave adjacent dirty and clean runs when the pages of older ones are returned. A partly dirty
+// range costs fewer page faults than a clean one and leaves less dirty memory.
 Run take_clean_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const bool may_mix = alignment_units == 1 && units >= least_mixed_units;
   if (may_mix) {
@@ -246,9 +247,9 @@ void carve_across(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t uni
   }
 }
 
-// A place with free units behind it, best where a block that grew was freed
-// before. The first one begins a quarter into the longest clean run: what is
-// before it serves shorter requests.
+// A range with free units behind it, preferably where a grown block was freed before.
+// The first one begins a quarter into the longest clean run; the part before it serves
+// shorter requests.
 Run take_run_with_room(std::uint32_t units) noexcept {
   const std::uint32_t with_room = units * growth_room;
   join_recent();

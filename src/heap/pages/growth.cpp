@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
 constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
-// Hardened mode leaves unmapped what is too short for another size. Addresses cost nothing.
+// Hardened mode leaves runs unmapped that are too short for other sizes. Addresses cost nothing.
 constexpr std::size_t limited_span_share = 16;
-// A growth costs as much as many calls, so a few are enough for most programs. The first ones double
-// the region: what writes far behind its block soon leaves it. Under a limit every page of it counts.
+// A growth costs as much as many calls, so steps are large. The first ones double the
+// region, so that a stray write far behind its block leaves it. Under a limit every page counts.
 constexpr std::uint32_t first_growth_units = 16;
 constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_limited_units = 64;
@@ -32,10 +32,10 @@ constexpr std::uint32_t hardened_growth_units = 16;
 constexpr std::uint32_t meanwhile_growth_units = 16;
 static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
 
-// Lines up to those of the unit, and one more, which joining looks at; also those of
-// units that another call is about to add before these, so that all below lines_end
-// can be read. Whole MiB, so that most growths find theirs done. Two threads may map
-// the same ones: the second finds them there.
+// Maps the lines up to that of the unit and one more, which joining reads. This includes
+// units that another call is adding before these, so that all lines below lines_end are
+// readable. Maps whole MiB, so that most growths have nothing to map. Of two threads that
+// map the same lines, the second finds them mapped.
 bool map_lines(std::uint32_t unit) noexcept {
   constexpr std::uintptr_t step = std::uintptr_t{1} << 20;
   const auto last = reinterpret_cast<std::uintptr_t>(line_of(unit + 1));
@@ -60,16 +60,15 @@ Mapping map_range(std::uint32_t unit, std::uint32_t units) noexcept {
   return result;
 }
 
-// Under a limit of the address space an eighth of it is left to stacks and
-// mappings of others.
+// An eighth of a limited address space is left to stacks and other mappings.
 bool is_beyond_limit(std::uint32_t end) noexcept {
   if (source.limit_bytes == 0) return false;
   const std::size_t mapped_units = end - source.first_unit - source.unmapped_units;
   return mapped_units * unit_bytes > source.limit_bytes - source.limit_bytes / 8;
 }
 
-// Moves the frontier up by `units`, at `from`; where `from` is not 0, only if
-// it is there. The range is the caller's alone.
+// Advances the frontier by `units` and sets `from` to its old value; if `from` is not 0,
+// only if the frontier is there. The range belongs to the caller.
 bool claim_frontier(std::uint32_t units, std::uint32_t* from) noexcept {
   std::uint32_t old = source.frontier.load(std::memory_order_relaxed);
   do {
@@ -91,9 +90,9 @@ void raise_used(std::size_t bytes) noexcept {
   }
 }
 
-// Units at the frontier that are mapped now; 0: refused. What cannot be mapped
-// is given back, or left out for good when the frontier has moved on meanwhile
-// or another mapping lies there.
+// Maps units at the frontier and returns the first; 0: refused. A range that cannot be
+// mapped is given back, or skipped for good if the frontier has moved on or another
+// mapping is in it.
 std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
   constexpr int most_obstacles = 64;
   const bool is_exact = from != 0;
@@ -113,7 +112,7 @@ std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
   return 0;
 }
 
-// Hardened mode: nothing is mapped between two growths, which are short. No limit counts it.
+// Hardened mode: leaves an unmapped unit after each growth. No limit counts it.
 void leave_gap() noexcept {
   std::uint32_t anywhere = 0;
   if (!claim_frontier(1, &anywhere)) return;
@@ -135,9 +134,8 @@ Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noe
   return {unit, true};
 }
 
-// What is free below the frontier is too short, but with what comes behind it
-// long enough: where every page that can be written counts, nothing is left
-// unused between long blocks.
+// Extends the free run below the frontier, which is too short, by what is missing: with
+// a limit, no memory is left unused between long blocks.
 Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
   const std::uint32_t end = unit_frontier();
   std::uint32_t rest = 0;
@@ -149,7 +147,7 @@ Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
     is_zeroed = !is_dirty_run(line_of(rest));
     carve_run(rest, rest, std::min(wanted, end - rest));
   }
-  if (end - rest >= wanted) return {rest, is_zeroed};  // in a bin with shorter ones
+  if (end - rest >= wanted) return {rest, is_zeroed};  // long enough, but in a bin with shorter runs
   const std::uint32_t missing = wanted - (end - rest);
   Run grown = grow(missing, std::max(missing, step), end);
   if (grown.unit == 0 && missing < step) grown = grow(missing, missing, end);
@@ -159,7 +157,8 @@ Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
   return {0, false};
 }
 
-// At `base` nothing is mapped where lines and the first units will be, and the first lines are now.
+// Places the region at `base` and maps its first lines, if the ranges of the lines and the first units are
+// free.
 bool place_at(std::uintptr_t base, std::size_t span_bytes) noexcept {
   const std::size_t looked_at_bytes = span_bytes / (unit_bytes / line_bytes) * 2;
   if (!is_unmapped(reinterpret_cast<void*>(base), looked_at_bytes)) return false;
@@ -172,14 +171,14 @@ bool place_at(std::uintptr_t base, std::size_t span_bytes) noexcept {
   source.first_unit = static_cast<std::uint32_t>(source.span_units / (unit_bytes / line_bytes));
   source.frontier.store(source.first_unit, std::memory_order_relaxed);
   region.first_block = reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit));
-  // The lines of the lines: no block has them, but free() of a wild pointer reads them.
+  // The lines that describe the lines: no block has them, but free() of a wild pointer reads them.
   source.lines_end.store(base + own_bytes, std::memory_order_release);
   return true;
 }
 
-// The middle of the address space, where neither a program's own mappings nor the
-// kernel's choice lie: of 128 TiB, 48 from 32 on, which is 29 bits of randomness.
-// A debugger, and who else switches randomness off, gets the same place each time.
+// A random place in the middle of the address space, away from the program's mappings and
+// the kernel's choice: of 128 TiB, 48 from 32 on, which is 29 bits of randomness. With
+// address randomization off, as under a debugger, the place is always the same.
 std::uintptr_t draw_place() noexcept {
   const int on_stack = 0;
   const std::uintptr_t top = std::bit_ceil(reinterpret_cast<std::uintptr_t>(&on_stack));
@@ -189,7 +188,7 @@ std::uintptr_t draw_place() noexcept {
   return top / 4 + (is_fixed ? 0 : random_word() % places) * unit_bytes;
 }
 
-// Sanitizers keep their own records in that middle.
+// Sanitizers keep their shadow memory there.
 #if defined(__SANITIZE_THREAD__)
 constexpr int most_draws = 0;
 #else
@@ -236,8 +235,8 @@ std::uint32_t growth_step() noexcept {
   return std::clamp(committed / 2, least, most_growth_units);
 }
 
-// What a growth maps ahead of need is for all threads, but none finds it before it is mapped. One at a time
-// maps ahead: were each that comes meanwhile to do so, 500 threads would map 128 MiB each.
+// Memory mapped ahead of need is for all threads, but they find it only once it is mapped. Only one at a time
+// maps ahead: otherwise 500 concurrent threads would map 128 MiB each.
 class AheadOfNeed {
  public:
   AheadOfNeed() noexcept : is_own_(!source.is_growing_ahead.exchange(true, std::memory_order_acquire)) {}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Where the region lies, and how it grows. Nothing is mapped ahead of what is
-// used, so that a limit of the address space counts only that:
+// The region's placement and growth. Address space is not reserved ahead, so that an
+// address space limit counts only mapped memory:
 //
 //   base                                                                base + span_bytes
 //   | lines ... mapped a MiB at a time |  | units ... frontier |  nothing mapped  |
 //
-// The place is drawn at random, far from where the kernel maps on its own. If
-// another mapping is met there all the same, what it lies in is left out.
+// The base is random and far from the kernel's own choices. If another mapping is met
+// nevertheless, its range is skipped.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace heapwright::heap {
 
-// Finds the region's place and maps its first lines. False: refused.
+// Chooses the region's base and maps its first lines. False: refused.
 bool place_region() noexcept;
 
-// A clean run of `units` at the frontier, which moves up; what it moves further
-// than that is in the bins. Unit 0: refused, and nothing was changed.
+// A clean run of `units` at the frontier, which advances; additional units go into the
+// bins. Unit 0: refused, and nothing has changed.
 Run grow_for(std::uint32_t units) noexcept;
 
-// The region ends there while it is doubled, up to 32 MiB. Later growths are seldom.
+// Whether a region with this frontier is still doubling, up to 32 MiB. Later growths are rare.
 bool is_start(std::uint32_t frontier) noexcept;
-// Makes it 32 MiB: before a second thread opens slabs, so that lots lie apart (UnitLot), and where a
-// block that grows looks for room.
+// Grows it to 32 MiB: before a second thread opens slabs, so that lots are separate (UnitLot), and when a
+// growing block needs room.
 void end_start() noexcept;
 
 }  // namespace heapwright::heap

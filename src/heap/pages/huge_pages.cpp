@@ -13,12 +13,12 @@ namespace heapwright::heap {
 namespace {
 
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-// A page that is touched counts at once; a small program would grow by it.
+// A touched huge page is resident at once: too much for a small program.
 constexpr std::size_t least_tried_bytes = std::size_t{32} << 20;
-// 512 faults of 4 KiB at 1.2 us each. A huge page takes 100 to 300 us where the memory is there, and 4 ms
-// where the host of a virtual machine has taken it back.
+// 512 faults of 4 KiB at 1.2 us each. A huge page takes 100 to 300 us if the memory is available, and 4 ms if
+// a virtual machine's host has reclaimed it.
 constexpr std::uint64_t most_quick_ns = 600'000;
-// Each costs a call that much; the next growth may find more.
+// Each slow try delays a call; a later growth may be faster.
 constexpr std::uint32_t most_slow = 3;
 constinit std::atomic<std::uint32_t> slow_touches{0};
 

@@ -10,7 +10,7 @@ namespace heapwright::heap {
 namespace {
 
 constinit std::atomic<KeptRuns*> registry{nullptr};
-constinit KeptRuns* looked_at = nullptr;  // the last one that join_kept() looked at; under the lock
+constinit KeptRuns* looked_at = nullptr;  // the last one that join_kept() examined; under the lock
 
 std::uint32_t unit_of_entry(std::uint64_t entry) noexcept { return static_cast<std::uint32_t>(entry); }
 std::uint16_t tick_of_entry(std::uint64_t entry) noexcept { return static_cast<std::uint16_t>(entry >> 32U); }
@@ -20,7 +20,7 @@ KeptRuns* next_of(const KeptRuns* before) noexcept {
   return registry.load(std::memory_order_acquire);
 }
 
-// As old as it is, among those that wait to be given back.
+// Joins the free runs with its original age.
 void join(std::uint64_t entry) noexcept {
   insert_joined(unit_of_entry(entry), kept_units, true);
   line_of(source.newest)->stamp = tick_of_entry(entry);

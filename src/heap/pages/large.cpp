@@ -15,14 +15,13 @@ namespace heapwright::heap {
 
 namespace {
 
-// Below this copying is faster than having the kernel move pages: what it takes
-// them from, and what it puts them in place of, is zeros then, and each page of
-// it costs a fault when it is used again.
+// Below this copying is faster than moving pages: a move leaves the source empty and
+// discards the target's pages, and each of them costs a fault when it is used again.
 constexpr std::size_t least_moved_bytes = std::size_t{4} << 20;
 // A moved block splits the region's mapping, and mappings are limited.
 constexpr std::uint32_t most_moved = 1024;
 std::atomic<std::uint32_t> moved_blocks{0};
-// Each move leaves one mapping more in the block, and the kernel moves each by itself.
+// Each move adds a mapping to the block, and the kernel moves each separately.
 constexpr std::uint32_t most_guarded_moves = 32;
 
 std::size_t in_pages(std::size_t bytes) noexcept { return checked_round_up(bytes, system_page_bytes()); }
@@ -45,7 +44,7 @@ bool is_allowed(std::size_t bytes, std::size_t alignment) noexcept {
   return bytes <= region.span_bytes && alignment <= region.span_bytes;
 }
 
-// The run's pages come back as zeros, or stay dirty.
+// Frees the run, with zeroed pages if they were returned, otherwise dirty.
 void free_pages(std::uint32_t unit, std::uint32_t units, bool moved) noexcept {
   const std::size_t bytes = std::size_t{units} * unit_bytes;
   bool dirty = true;
@@ -76,8 +75,8 @@ void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) no
   return memory_of(unit);
 }
 
-// The kernel unmaps what it is to put pages in place of, and then may find a limit that was lowered, or,
-// before Linux 6.17, that the block lies in two mappings: it was moved before, and has grown since.
+// The kernel unmaps the target first, and may then refuse because a limit was lowered or, before Linux 6.17,
+// because the block spans two mappings: it was moved before, and has grown since.
 void free_after_refusal(const Run& run, std::uint32_t units, std::size_t moved_bytes) noexcept {
   if (is_unmapped(memory_of(run.unit), moved_bytes)) return take_back(run.unit, units);
   free_run(run.unit, units, !run.is_zeroed);
@@ -99,7 +98,7 @@ void* move_block(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcep
   line->owner.store(nullptr, std::memory_order_relaxed);
   line->kind = UnitKind::inside;
   describe(run.unit, units, bytes, is_moved_large, owner);
-  // The old place: zeros up to the block's end, and perhaps old bytes behind.
+  // The old range is zeroed up to the block's end, maybe not behind it.
   const bool dirty = was_moved && !map_anew(memory_of(unit), std::size_t{old_units} * unit_bytes);
   free_run(unit, old_units, dirty || !was_moved);
   return memory_of(run.unit);
@@ -196,7 +195,7 @@ void* resize_large(UnitLine* line, std::size_t bytes) noexcept {
   if (bytes <= slab_limit_bytes || !is_allowed(bytes, 1)) return nullptr;
   const std::uint32_t units = units_for(bytes);
   const std::size_t usable_bytes = in_pages(bytes);
-  if ((line->flags & is_guarded_large) != 0) {  // where its pages end, the guard begins
+  if ((line->flags & is_guarded_large) != 0) {  // its pages end at the guard
     return usable_bytes == line->large_bytes ? memory_of(unit_of(line)) : nullptr;
   }
   if (void* memory = resize_in_place(line, units, usable_bytes)) return memory;

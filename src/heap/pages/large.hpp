@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks above slab_limit_bytes: a run of units each, of which only the pages
-// asked for are ever touched.
+// Blocks above slab_limit_bytes: each is a run of units, of which only the requested
+// pages are touched.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace heapwright::heap {
 
-// A free of more than this gives pages back: the block's own, or, if somebody makes room
-// for it before, those that were freed longest ago.
+// A free of more than this returns pages: the block's own, or, after
+// make_room_for_dirty(), those freed longest ago.
 inline constexpr std::size_t huge_bytes = std::size_t{16} << 20;
 
 struct KeptRuns;
@@ -22,30 +22,30 @@ struct LargeBlock {
 
 // `alignment` is a power of two; `owner` is the cache of a private heap or null.
 LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
-// The same for the calling thread, of what it has kept. Null: that is nothing so long.
+// From the calling thread's kept runs. Null: none is long enough.
 LargeBlock allocate_kept(std::size_t bytes, KeptRuns* kept) noexcept;
-// For realloc, which makes a block of more than slab_limit_bytes longer: where
-// it can be made longer again in its place, if there is room. Null: no memory.
+// For realloc that grows a block above slab_limit_bytes: where it can grow again in
+// place, if there is room. Null: no memory.
 void* allocate_grown(std::size_t bytes) noexcept;
-// Zeroed, between units that can be neither read nor written, as far as mappings last and
-// the alignment is no more than a unit's.
+// Zeroed and between guard units, while mappings suffice and the alignment is at most a
+// unit.
 LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
-// The pages of the first `bytes` of a guarded block, in place of those of another, which is new. How many of
-// the bytes that are: none, where copying takes no longer or the kernel refuses.
+// Moves the pages of the first `bytes` of a guarded block into a new one and returns how many bytes that
+// moved: 0 if copying is as fast or the kernel refuses.
 struct MovedBytes {
   std::size_t bytes;
   bool is_mapped;  // false: the new block's pages are gone, and there is no memory for others
 };
 MovedBytes move_guarded(UnitLine* from, UnitLine* to, std::size_t bytes) noexcept;
-// The block was freed: out of reach until it is freed here as well.
+// Makes a freed block inaccessible until free_guarded().
 void withdraw_large(UnitLine* line) noexcept;
 void free_guarded(UnitLine* line) noexcept;
 
-// `line` describes a large block. `kept`, if not null, is where the calling thread may keep its memory.
+// `line` describes a large block. If `kept` is not null, the calling thread may keep the run there.
 void free_large(UnitLine* line, KeptRuns* kept = nullptr) noexcept;
 
-// The block at another size, at the same place or with its pages moved. Null,
-// and nothing changed: allocate, copy and free.
+// Resizes the block in place or by moving its pages. Null: nothing changed; the caller
+// must allocate, copy and free.
 void* resize_large(UnitLine* line, std::size_t bytes) noexcept;
 
 }  // namespace heapwright::heap

@@ -18,7 +18,7 @@ namespace heapwright::heap {
 
 namespace {
 
-// Under the lock. What threads keep comes before memory that nobody has used yet.
+// Under the lock. Takes runs that threads keep before untouched memory.
 Run find_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const Run run = take_dirty_run(units, alignment_units);
   return run.unit == 0 && join_kept(current_tick(), 0) ? take_dirty_run(units, alignment_units) : run;
@@ -50,7 +50,7 @@ Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return {unit, true};
 }
 
-// False: there has been none since.
+// False: no purge has ended since.
 bool await_purge(std::uint32_t purges_before) noexcept {
   constexpr int most_looks = 2000;
   constexpr std::uint64_t look_ns = 50'000;
@@ -78,10 +78,11 @@ Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
 
-// In hardened mode the region grows in short pieces between gaps, which never join to a long run.
+// In hardened mode the region grows in short pieces between gaps, which never join to a long run. So short
+// free runs are unmapped, and the region grows by a long one.
 [[gnu::cold, gnu::noinline]] Run grow_instead(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (units > unit_frontier() - source.first_unit) return {0, false};
-  // Their lines are mapped with them, a MiB at a time.
+  // Their lines are mapped as well, a MiB at a time.
   constexpr std::uint32_t units_of_line_unit = unit_bytes / line_bytes;
   constexpr std::uint32_t more = (std::uint32_t{1} << 20) / unit_bytes;
   const std::uint32_t whole = units + alignment_units - 1;
@@ -101,8 +102,8 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
   Run run = find_or_grow(units, alignment_units);
   if (run.unit == 0) {
-    // Before memory is refused: a run whose pages are being given back is in
-    // no bin and is waited for, and clean and dirty runs may do together.
+    // Before failing: wait for a run whose pages are being returned, which is in no bin,
+    // and try adjacent clean and dirty runs.
     change_awaiting(1);
     if (await_purge(purges)) run = find_or_grow(units, alignment_units);
     if (run.unit == 0 && alignment_units == 1) run = find_across_runs(units);
@@ -186,7 +187,7 @@ void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexce
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept {
   const LockGuard locked = guard();
   const std::uint32_t after = unit + units;
-  // What follows may be one of these.
+  // The next run may be a recent one.
   if (free_units_at(after) < more) {
     join_recent();
     join_kept(current_tick(), 0);
@@ -211,7 +212,7 @@ std::uint64_t used_units() noexcept {
 
 namespace {
 
-// A run whose pages are being given back is in no bin.
+// The run is in no bin while its pages are returned.
 void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
   drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
   counters::add(counters_page->heap.purged_bytes, std::size_t{units} * unit_bytes);
@@ -235,7 +236,8 @@ std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
     const std::uint32_t oldest = source.oldest;
     if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return 0;
     units = std::min<std::uint32_t>(line_of(oldest)->units, most_units);
-    // Its end: blocks are made at its beginning, and a clean piece between two of them would serve no other.
+    // The run's end: blocks are allocated at its beginning, and a clean piece between two of them would be
+    // useless.
     unit = oldest + line_of(oldest)->units - units;
     carve_run(oldest, unit, units);
     source.purges.fetch_add(1, std::memory_order_release);
@@ -259,7 +261,7 @@ std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
   constexpr std::size_t always_bytes = std::size_t{64} << 20;
   const LockGuard locked = guard();
   const std::size_t used_bytes = used_units() * unit_bytes;
-  // It still counts as used, and would vouch for itself.
+  // The block being freed still counts as used; exclude it.
   const std::size_t own_bytes = freed_bytes > always_bytes ? std::min(freed_bytes, used_bytes) : 0;
   return std::max(always_bytes, kept_share * (used_bytes - own_bytes));
 }

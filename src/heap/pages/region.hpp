@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One range of addresses holds every block, so that a block's record
-// is found by arithmetic:
+// One address range holds every block, so that a block's record is found by
+// arithmetic:
 //
 //   base                                  base + used_bytes   base + span_bytes
 //   | lines: 64 bytes for each unit | units of 64 KiB ... | not used yet |
@@ -18,9 +18,9 @@ namespace heapwright::heap {
 
 struct ThreadCache;
 
-// What a free block holds: the next one of its list, encoded with a key of the process and its own
-// address. What a program writes there leads, decoded, out of the heap, where malloc does not follow.
-// The same goes for what a block holds that is handed out: a list that comes to it again ends there.
+// A free block holds the link to the next one of its list, encoded with a process key and its own
+// address. Data that a program writes there decodes to an address outside the heap, which malloc does
+// not follow. An allocated block holds an end: a list that reaches it again ends there.
 class Block {
  public:
   Block* next() const noexcept;
@@ -30,8 +30,8 @@ class Block {
   static const Block* ended_by(const Block* next) noexcept;
 
  private:
-  // One store without a look at the key, which would be known to whoever reads it in a new block.
-  // Not 0, which programs write.
+  // A constant, because an encoded link in a new block would reveal the key. Not 0, which programs
+  // write.
   static constexpr std::uintptr_t end_link = ~std::uintptr_t{0x5a3c1e68};
   std::uintptr_t mask() const noexcept;
   std::uintptr_t link_;
@@ -40,14 +40,13 @@ class Block {
 enum class UnitKind : std::uint8_t {
   inside = 0,     // not the first unit of anything
   slab,           // first unit of a slab
-  slab_rest,      // another unit of a slab: `units` back to its first
+  slab_rest,      // later unit of a slab: `units` back to its first
   large,          // first unit of a block above slab_limit_bytes
   free_run,       // first unit of a free run
   free_run_last,  // last unit of a free run of two or more: `units` back to its first
 };
 
-// Written by one thread and read by others, where an old value is as good as
-// the new one.
+// Written by one thread and read by others, for which a stale value is acceptable.
 template <typename Value>
 class Relaxed {
  public:
@@ -65,33 +64,33 @@ enum SlabFlag : std::uint8_t {
   is_listed = 1,     // in its owner's queue of its class
   is_pooled = 2,     // in the shared pool of its class, without an owner
   is_kept = 4,       // sparse, but the only one of its class: no events
-  is_candidate = 8,  // sparse: goes to the pool unless it is used again soon
-  is_zeroed = 16,    // what was never carved holds zeros
-  is_watched = 32,   // the owner asked for a notice and has not had it yet
-  is_purged = 64,    // pooled, and its free pages were given back
-  is_guarded = 128,  // the unit before is its, and out of reach
+  is_candidate = 8,  // sparse: moves to the pool unless it is used again soon
+  is_zeroed = 16,    // its uncarved part holds zeros
+  is_watched = 32,   // the owner requested a notice and has not received it
+  is_purged = 64,    // pooled, and its free pages were returned
+  is_guarded = 128,  // the unit before is its guard
 };
 enum RunFlag : std::uint8_t { is_dirty = 1 };
 enum LargeFlag : std::uint8_t {
   is_moved_large = 1,      // its pages came by mremap
-  is_forbidden_large = 2,  // freed, and waits: its pages cannot be reached
-  is_guarded_large = 4,    // the units before and behind are its, and out of reach
+  is_forbidden_large = 2,  // freed and quarantined: its pages are inaccessible
+  is_guarded_large = 4,    // the units before and behind are its guards
   is_at_end_large = 8,     // a short block, at the end of its pages
 };
 
-// Blocks that malloc takes from: of a slab those that its owner freed, or in a
-// cache a list that others freed (DetachedLists).
+// A list that malloc takes blocks from: blocks of a slab that its owner freed, or, in a
+// cache, blocks that others freed (DetachedLists).
 struct BlockList {
   Block* free_list;
-  // Slab: counted up by its owner's free, until it is `taken` and something may
-  // have to be done. A count of its own, so that free need not wait for what
-  // malloc has just written, nor malloc for free.
+  // Slab: incremented by its owner's frees; when it equals `taken`, an event is due. A
+  // separate count, so that free need not wait for malloc's latest store, nor malloc for
+  // free's.
   std::uint32_t freed;
-  Relaxed<std::uint32_t> taken;  // blocks handed out since they were last counted
+  Relaxed<std::uint32_t> taken;  // blocks allocated since they were last counted
 
   std::uint32_t countdown() const noexcept { return taken - freed; }
   void set_countdown(std::uint32_t count) noexcept { freed = taken - count; }
-  // The countdown stays as it is.
+  // Leaves the countdown unchanged.
   void add_taken(std::uint32_t blocks) noexcept {
     taken = taken + blocks;
     freed += blocks;
@@ -101,14 +100,13 @@ struct BlockList {
   [[gnu::always_inline]] bool count_freed() noexcept { return ++freed == taken; }
 };
 
-// The record of a unit; of a slab, the list included, while it is one. While
-// `owner` is a thread's cache, only that thread touches anything but `remote`;
-// everyone may read `kind`, `size_class` and `units` while a block of the unit
-// is live.
+// The record of a unit, or of the slab that begins with it. While `owner` is a thread's
+// cache, other threads touch only `remote`, and may read `kind`, `size_class` and
+// `units` while a block of the unit is live.
 struct alignas(64) UnitLine : BlockList {
   std::atomic<ThreadCache*> owner;
   // Slab: blocks freed by others, see remote_word.hpp. Large, in hardened mode: the
-  // size it was asked for with, and whether it was freed; sampled: whether it was freed.
+  // requested size, and whether it was freed; sampled: whether it was freed.
   std::atomic<std::uint64_t> remote;
   union {
     struct {
@@ -116,7 +114,7 @@ struct alignas(64) UnitLine : BlockList {
       std::uint16_t counted;  // slab: blocks outside the list when they were last counted
     };
     std::uint32_t second_prev;  // free run: by age
-    std::uint32_t moves;        // large and guarded: pages of so many mappings and one came into it
+    std::uint32_t moves;        // large and guarded: its number of mappings less one
   };
   std::uint32_t units;
   union {
@@ -128,23 +126,23 @@ struct alignas(64) UnitLine : BlockList {
   };
   std::uint32_t second_next;  // slab: notified stack; free run: by age
   std::uint16_t size_class;
-  Relaxed<UnitKind> kind;  // joining free runs looks at those beside them
+  Relaxed<UnitKind> kind;  // also read when neighbouring runs are joined
   std::uint8_t flags;      // SlabFlag, RunFlag or LargeFlag
   std::uint16_t fresh;     // slab: blocks [0, fresh) were carved at least once
   std::int16_t rest;       // slab: countdown() + rest = carved - blocks in free_list (modulo 2^32)
-  std::uint16_t stamp;     // maintenance ticks when it was freed or pooled
-  std::uint16_t dropped;   // slab: number of its dropped-block map, 0: none
+  std::uint16_t stamp;     // tick when it was freed or pooled
+  std::uint16_t dropped;   // slab: number of its dropped-block map; 0: none
 };
 static_assert(sizeof(UnitLine) == 64);
 
-// Read by every call and seldom written: shares its line with nothing.
+// Read by every call and seldom written: alone in its cache line.
 struct alignas(64) Region {
   std::uintptr_t base;
-  // Every block lies below base + used_bytes, and lines up to there can be
-  // read; only grows. 0 until the first allocation.
+  // Every block lies below base + used_bytes, and the lines up to there are readable.
+  // Only grows. 0 until the first allocation.
   std::atomic<std::size_t> used_bytes;
   std::size_t span_bytes;
-  // Where blocks can lie: behind the lines, up to base + used_bytes.
+  // Blocks lie behind the lines, up to base + used_bytes.
   std::uintptr_t first_block;
   std::atomic<std::size_t> block_bytes;
   std::uintptr_t link_key;
@@ -171,7 +169,7 @@ inline std::uint32_t unit_of(const UnitLine* line) noexcept {
 inline char* memory_of(std::uint32_t unit) noexcept {
   return reinterpret_cast<char*>(region.base + (static_cast<std::uintptr_t>(unit) << unit_shift));
 }
-// The first one from `unit` on whose address is a multiple of so many units, a power of two.
+// The first unit from `unit` on whose address is a multiple of `alignment_units`, a power of two.
 inline std::uint32_t aligned_unit(std::uint32_t unit, std::uint32_t alignment_units) noexcept {
   const std::uintptr_t first = region.base >> unit_shift;
   const std::uintptr_t mask = std::uintptr_t{alignment_units} - 1;
@@ -180,28 +178,27 @@ inline std::uint32_t aligned_unit(std::uint32_t unit, std::uint32_t alignment_un
 inline bool is_in_region(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) - region.base < region.span_bytes;
 }
-// Of a block that is the heap's.
+// Whether the offset is one of this heap.
 [[gnu::always_inline]] inline bool is_used_offset(std::uintptr_t offset) noexcept {
   return offset < region.used_bytes.load(std::memory_order_relaxed);
 }
-// Lies where blocks do, and not among the lines.
+// Whether it lies among the blocks, not among the lines.
 [[gnu::always_inline]] inline bool is_among_blocks(const Block* block) noexcept {
   return reinterpret_cast<std::uintptr_t>(block) - region.first_block <
          region.block_bytes.load(std::memory_order_relaxed);
 }
-// The pointer is in the region.
+// Requires a pointer into the region.
 inline UnitLine* line_at(const void* pointer) noexcept {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
   return reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
 }
 
-// The first line of the slab or large block that a block is of, which is the heap's.
+// The first line of the slab or large block that contains one of the heap's blocks.
 inline UnitLine* line_of_block(const void* block) noexcept {
   UnitLine* line = line_at(block);
   return line->kind == UnitKind::slab_rest ? line - line->units : line;
 }
-// The first line of the slab or large block that `pointer` lies in; null where
-// it lies in neither.
+// The first line of the slab or large block around `pointer`; null if there is neither.
 inline UnitLine* head_line_of(const void* pointer) noexcept {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
   if (offset >= region.used_bytes.load(std::memory_order_relaxed)) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Units that follow each other, and those that a cache has set aside.
+// Runs of adjacent units, and the units set aside for a cache.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,9 @@ struct Run {
   bool is_zeroed;
 };
 
-// Clean units that one cache alone opens slabs in. Processors fetch lines that
-// nobody asked for, beside others or at the distance of the last two, within a
-// page: two threads whose slabs lie side by side would take each other's lines
-// away, though neither touches them. So the lines of a lot fill a page.
+// Clean units in which only one cache opens slabs. Processors prefetch neighbouring or
+// equally spaced cache lines within a page, so two threads with adjacent slabs would
+// contend for each other's lines. So the lines of a lot fill a page.
 struct UnitLot {
   std::uint32_t unit;
   std::uint32_t end;

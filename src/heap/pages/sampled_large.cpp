@@ -12,19 +12,19 @@ namespace heapwright::heap {
 
 namespace {
 
-// Each program has those that it begins with, and they often live long. It is also what a program finds
-// in a test that makes few. Their cost is bounded: some system calls and new pages for each of so few.
+// Every program has first blocks, and they often live long; tests may allocate few. The cost is bounded: some
+// system calls and new pages for each of these few.
 constexpr std::uint32_t always_sampled = 8;
-// Of the others one in so many, on average, drawn at random.
+// Of the others, one in so many on average, at random.
 constexpr std::uint32_t blocks_per_sample = 5000;
-// A longer one costs a fault for each of its many pages, and realloc would copy it.
+// A longer block costs a fault for each of its many pages, and realloc would copy it.
 constexpr std::size_t most_sampled_bytes = std::size_t{1} << 20;
 constexpr std::uint32_t most_waiting = 8;
 
 struct SampledLarge {
   std::atomic<std::uint32_t> made;  // up to always_sampled
   std::atomic<std::uint32_t> freed;
-  std::atomic<std::uint32_t> waiting[most_waiting];  // units of those that were freed last
+  std::atomic<std::uint32_t> waiting[most_waiting];  // units of the most recently freed
 };
 constinit SampledLarge sampled{};
 
@@ -46,7 +46,7 @@ bool is_next(std::uint32_t* left) noexcept {
 }  // namespace
 
 LargeBlock allocate_sampled(std::size_t bytes, std::uint32_t* left) noexcept {
-  // Under a limit of the address space every unit counts that a guard takes.
+  // Under an address space limit, guard units count.
   if (bytes > most_sampled_bytes || source.limit_bytes != 0) return {nullptr, false};
   if (!is_among_first() && !is_next(left)) return {nullptr, false};
   if (guarded_runs.load(std::memory_order_relaxed) >= most_sampled) return {nullptr, false};
@@ -56,7 +56,7 @@ LargeBlock allocate_sampled(std::size_t bytes, std::uint32_t* left) noexcept {
 }
 
 bool free_sampled(UnitLine* line) noexcept {
-  // Of two threads that free the block at once, one learns that it is free.
+  // If two threads free the block at once, one finds it freed.
   if (line->remote.exchange(1, std::memory_order_acq_rel) != 0) return false;
   withdraw_large(line);
   const std::uint32_t place = sampled.freed.fetch_add(1, std::memory_order_relaxed) % most_waiting;

@@ -20,7 +20,7 @@ void insert_unmapped(std::uint32_t unit, std::uint32_t units) noexcept {
   counters::add(counters_page->heap.committed_bytes, 0 - bytes_of(units));
 }
 
-// 0: none is so long.
+// 0: none is long enough.
 std::uint32_t take_unmapped(std::uint32_t units) noexcept {
   const LockGuard locked = guard();
   const std::uint32_t unit = source.unmapped.find(units);
@@ -31,7 +31,7 @@ std::uint32_t take_unmapped(std::uint32_t units) noexcept {
   return unit;
 }
 
-// What somebody else has mapped there is left out for good.
+// Skips the run for good if another mapping is in it.
 bool map_free(std::uint32_t unit, std::uint32_t units) noexcept {
   const Mapping result = map_at(memory_of(unit), bytes_of(units));
   if (result == Mapping::refused) insert_unmapped(unit, units);
@@ -53,7 +53,7 @@ std::uint32_t take_longest() noexcept {
 
 }  // namespace
 
-// Unmapped first: where it is mapped over, the kernel lets it pass the limit.
+// Unmaps first: mapping over it would bypass the kernel's limit check.
 void take_back(std::uint32_t unit, std::uint32_t units) noexcept {
   unmap(memory_of(unit), bytes_of(units));
   map_free(unit, units);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Free runs that are not mapped, so that no limit counts them: those that the system
-// refused to make writable again, and those that made room for a longer one.
+// Unmapped free runs, which no limit counts: those that the system refused to make
+// writable again, and those unmapped in favour of a longer one.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::heap {
 
-// Frees a run some of which is out of reach: it holds zeros, or stays unmapped.
+// Frees a run that is partly inaccessible: it holds zeros afterwards, or stays unmapped.
 void take_back(std::uint32_t unit, std::uint32_t units) noexcept;
 
-// One of them that is so long is mapped and free. False: there is none, or it is refused.
+// Maps a run that is long enough and frees it. False: there is none, or mapping was refused.
 bool map_again(std::uint32_t units) noexcept;
 
-// Unmaps free runs of so many units in all, or all, so that the system has as much for a longer one.
+// Unmaps free runs of so many units in total, or all, so that a longer run can be mapped.
 void give_up_free_runs(std::uint32_t units) noexcept;
 
 }  // namespace heapwright::heap
