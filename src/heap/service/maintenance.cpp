@@ -19,34 +19,35 @@ namespace heapwright::heap {
 
 namespace {
 
-// Of one piece: what is given back at once (124 us for 2 MiB, 4 us for 64 KiB, which
-// a call can bear), and looks for a pooled slab, of classes_per_look each.
+// The size of one piece: the units returned at once (124 us for 2 MiB; 4 us for 64 KiB,
+// acceptable in a call), and the searches for a pooled slab, classes_per_look each.
 struct Effort {
   std::uint32_t units;
   std::uint32_t looks;
 };
 constexpr Effort of_thread{32, class_count / classes_per_look + 1};
 constexpr Effort of_call{1, 2};
-// Between two pieces by calls, while up to `bytes_at_this_pace` wait; n times as many, n times as often.
+// The interval between pieces by calls while up to `bytes_at_this_pace` wait; n times the bytes, n times as
+// often.
 constexpr std::uint64_t ns_between_pieces = 4'000'000;
 constexpr std::size_t bytes_at_this_pace = 256 * 1024 * 1024;
-// What the calls of so long a time did not do, later ones may: a program that works in bursts gives back as
-// much as one that always works, in calls that cost no more.
+// Unused turns of this long accumulate: a program that works in bursts returns as much as a steady one,
+// without more expensive calls.
 constexpr std::uint64_t saved_ns = 1'000'000'000;
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint64_t> due_ns;    // the time from which on a call may do a piece
+  std::atomic<std::uint64_t> due_ns;    // when a call may do the next piece
   PagePurge purge;                      // of a slab of `cache`, between two of its pieces
-  std::atomic<std::uint32_t> answered;  // growth up to this unit was answered by giving back
-  ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
+  std::atomic<std::uint32_t> answered;  // give_back_for_growth() has handled growth up to this unit
+  ThreadCache cache;                    // owns the slab being processed; only gets notices, never allocates
 };
 constinit Maintenance maintenance{};
 
 LockGuard guard_pieces() noexcept { return {maintenance.lock, counters_page->heap.heap_lock}; }
 
-// What remains of a slab goes back to the pool, an empty one to the page
-// source. One that a notice is under way for stays until that has come.
+// Returns a slab to the pool, or if empty to the page source. A slab whose notice is
+// under way stays until the notice arrives.
 void put_back(UnitLine* slab, bool purged) noexcept {
   if (!unwatch(slab)) return;
   if (is_empty(slab)) return close_slab(slab);
@@ -86,16 +87,16 @@ bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t
   return false;
 }
 
-// One piece, of the steps of a call.
+// One piece, within the step limit of a call.
 bool do_piece(std::uint16_t now, std::uint16_t least_age, Effort most) noexcept {
   return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) != 0 ||
          purge_pooled_slab(now, least_age, most.looks) || take_over_asleep(now, least_age) ||
          tidy_idle_cache(now, least_age) || dismantle_heap();
 }
 
-// Free runs beyond what a program of this size needs between two of its peaks
-// rest less, but go in small pieces, 16 MiB a second: faulting them in again
-// must not be felt where they are wanted after all.
+// Free runs beyond what a program of this size needs between two peaks are kept for a
+// shorter time, but are returned slowly, 16 MiB a second: if they are needed after all,
+// faulting them in must not be noticeable.
 bool give_back_surplus(std::uint32_t units) noexcept {
   constexpr std::uint16_t share_of_age = 16;
   if (!has_surplus()) return false;
@@ -104,12 +105,12 @@ bool give_back_surplus(std::uint32_t units) noexcept {
   return true;
 }
 
-// Sparse slabs serve no other size. While the heap grows though they are a third of it, one loses its free
-// pages for each new unit, whatever its age; a program that does not grow may want them as they are.
+// Sparse slabs serve no other size. While the heap grows and they are a third of it, one loses its free pages
+// for each new unit, whatever its age; a program that does not grow may reuse them.
 bool give_back_for_growth() noexcept {
   constexpr std::size_t least_sparse_bytes = std::size_t{16} << 20;
   constexpr std::size_t sparse_share = 3;
-  // First, since it has not grown nearly always: the rest is in lines that every thread writes.
+  // First, because usually nothing has grown: the rest reads lines that every thread writes.
   const std::uint32_t reached = reached_units();
   if (maintenance.answered.load(std::memory_order_relaxed) >= reached) return false;
   const std::size_t sparse_bytes = unpurged_bytes();
@@ -126,7 +127,7 @@ bool give_back_for_growth() noexcept {
   return true;
 }
 
-// Whoever adds something afterwards sets it again.
+// A thread that adds waiting memory afterwards sets the flag again.
 void check_waiting() noexcept {
   waiting.is_there.store(0, std::memory_order_seq_cst);
   const bool waits = maintenance.purge.slab() != nullptr || maintenance.cache.pending != 0 ||
@@ -140,7 +141,7 @@ void check_waiting() noexcept {
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
   std::size_t done = 0;
   for (; done < budget; ++done) {
-    // Not longer than a piece, so that a fork need not wait for more.
+    // Locked for one piece at a time, so that a fork waits no longer.
     maintenance.lock.lock(counters_page->heap.heap_lock);
     const bool is_done = do_piece(current_tick(), least_age, of_thread);
     maintenance.lock.unlock_for_others();
@@ -153,9 +154,9 @@ std::uint16_t decay_ticks() noexcept {
   return static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
 }
 
-// Whether a call may do a piece now; it counts as done.
+// Whether a call may do a piece now; if so, takes the turn.
 static bool take_turn() noexcept {
-  // First, since it is no nearly always: what waits is counted in lines that every thread writes.
+  // First, because usually no piece is due: the waiting bytes are in lines that every thread writes.
   const std::uint64_t now_ns = coarse_ns();
   std::uint64_t due_ns = maintenance.due_ns.load(std::memory_order_relaxed);
   if (due_ns > now_ns) return false;
@@ -179,8 +180,8 @@ static bool take_turn() noexcept {
 void make_room_for_dirty(std::size_t bytes) noexcept {
   const std::size_t most = most_kept_dirty_bytes();
   if (bytes > most || !maintenance.lock.try_lock()) return;
-  // So much in all, in so many pieces at most: small frees may have left far more, and what may stay falls
-  // with the block. Half of the pieces would do, if no run ended within one.
+  // Bounds the units and pieces, because small frees may have left far more dirty memory, and the allowed
+  // amount falls with the block. Half of the pieces would suffice if no run ended within one.
   constexpr std::uint32_t most_pieces = 256;
   auto left = static_cast<std::uint32_t>((kept_share + 1) * bytes / unit_bytes);
   const std::uint32_t units_of_piece = std::max(of_thread.units, left / (most_pieces / 2) + 1);
@@ -189,7 +190,7 @@ void make_room_for_dirty(std::size_t bytes) noexcept {
     const std::uint32_t given = purge_oldest_run(current_tick(), 0, std::min(left, units_of_piece));
     if (given == 0) break;
     left -= given;
-    // A fork waits for one of them.
+    // So that a fork waits for one piece only.
     maintenance.lock.unlock_for_others();
     maintenance.lock.lock(counters_page->heap.heap_lock);
   }

@@ -14,8 +14,8 @@ namespace heapwright::heap {
 
 namespace {
 
-// With work left, a short pause lets others at the locks and the CPU. While
-// memory rests, a few looks during that time will do.
+// With work left, a short pause lets other threads use the locks and the CPU. While
+// memory is not yet due, a few checks during that time suffice.
 std::uint64_t pause_after(const MaintenanceResult& result, std::size_t slice) noexcept {
   constexpr std::uint64_t linger_ns = 5'000'000'000;
   if (result.pieces == slice) return tick_ns / 16;
@@ -26,9 +26,9 @@ std::uint64_t pause_after(const MaintenanceResult& result, std::size_t slice) no
 
 void run() noexcept {
   constexpr std::size_t slice = 64;
-  // At first, let the call go on that started the thread.
+  // First lets the call continue that started the thread.
   sleep_until_rung(thread_bell(), tick_ns / 16);
-  std::uint32_t idle_bell = thread_bell() - 1;  // as it was when nothing waited
+  std::uint32_t idle_bell = thread_bell() - 1;  // the bell when no memory waited
   while (!is_thread_to_end()) {
     const std::uint32_t bell = thread_bell();
     const MaintenanceResult result = run_due_maintenance(slice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the heap's own thread does: looks after memory while the program sleeps.
+// The work of the heap's thread: maintenance while the program sleeps.
 #pragma once
 
 namespace heapwright::heap {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens once in a process.
+// Initialization, once per process.
 #pragma once
 
 namespace heapwright::heap {

@@ -42,7 +42,7 @@ void describe() noexcept {
 
 constexpr auto whole = static_cast<long>(counters_mapped_bytes);
 
-// The page's present values go on in the file.
+// Moves the page into a file with its current values.
 bool map_file() noexcept {
   const long process = platform::raw_syscall(SYS_getpid);
   counters::remove_page(counters::page_name(process));  // of an earlier process
@@ -60,7 +60,7 @@ bool map_file() noexcept {
   return is_done;
 }
 
-// The child of a fork must not count in its parent's file.
+// A forked child must not count in its parent's file.
 bool map_copy() noexcept {
   const long copy =
       platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,7 +88,7 @@ struct ClassSums {
   std::uint32_t size_class;
 };
 
-// What the caches had counted at the last fork: they go on from there.
+// The caches' counts at the last fork, from which they continue.
 CacheSums at_fork{};
 ClassSums classes_at_fork[class_count]{};
 
@@ -105,7 +105,7 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   const ClassSlot& slot = cache.slots[sums.size_class];
   sums.refills += slot.refills.load(std::memory_order_relaxed);
   sums.taken += slot.taken.load(std::memory_order_relaxed);
-  // What malloc takes from now, not yet counted by the thread.
+  // The current slab's blocks that the thread has not yet counted.
   const std::uint32_t first = slot.first;
   if (first != 0) sums.taken += line_of(first)->taken;
   const std::uint8_t detached = slot.detached;
@@ -122,17 +122,17 @@ CacheSums sums_of_caches() noexcept {
 ClassSums sums_of_class(std::uint32_t size_class) noexcept {
   ClassSums sums{};
   sums.size_class = size_class;
-  // Who frees a block of 0 bytes counts nothing.
+  // Frees of blocks of 0 bytes are not counted.
   const std::uint64_t live = size_class == 0 ? live_empty_blocks() : 0;
   for_each_cache(add_class, &sums);
   if (size_class == 0) sums.returned = sums.taken - std::min(live, sums.taken);
   return sums;
 }
 
-// At the fork another thread may have been counting a list's blocks twice.
+// At the fork another thread may have counted a list's blocks twice for a moment.
 std::uint64_t since_fork(std::uint64_t now, std::uint64_t then) noexcept { return now - std::min(now, then); }
 
-// The child's page: levels are its own already, all else begins at 0.
+// The child's page: levels are already its own, all other counters restart at 0.
 void begin_at_zero() noexcept {
   const std::uint64_t committed_bytes = counters_page->heap.committed_bytes.load(std::memory_order_relaxed);
   const std::uint64_t threads = counters_page->heap.threads.load(std::memory_order_relaxed);
@@ -179,7 +179,7 @@ void publish_counters() noexcept {
 void reopen_counters() noexcept {
   const bool was_published = file_process != 0;
   file_process = 0;
-  // Without memory for a page of its own it goes on in its parent's.
+  // Without memory for its own page the child continues in its parent's.
   if (was_published && !map_copy()) return;
   begin_at_zero();
   if (was_published) publish_file();

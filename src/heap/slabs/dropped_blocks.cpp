@@ -14,13 +14,13 @@ namespace heapwright::heap {
 namespace {
 
 constexpr std::uint32_t maps_per_unit = unit_bytes / sizeof(DroppedMap);
-// A slab's line has 16 bits for the number of its map. So every 4 GiB of the region
-// have maps of their own: nearly one for each slab that can lie there.
+// A slab's line has 16 bits for the number of its map. So every 4 GiB of the region have
+// their own maps: nearly one for each possible slab there.
 constexpr std::uint32_t units_per_part = 65536;
 constexpr std::uint32_t part_count = (std::size_t{1} << 40) / unit_bytes / units_per_part;
 constexpr std::uint32_t max_map_units = 65535 / maps_per_unit;
 
-// Maps by number from 1; a unit of them is taken when the last one is in use.
+// Maps by number from 1; a unit of them is allocated when all are in use.
 struct Maps {
   DroppedMap* units[max_map_units];
   std::uint32_t unit_count;
@@ -30,7 +30,7 @@ struct Maps {
 
 struct Parts {
   Lock lock;
-  std::atomic<Maps*> maps[part_count];  // null: no slab there had one yet
+  std::atomic<Maps*> maps[part_count];  // null: no slab there has had one yet
 };
 constinit Parts parts{};
 constinit Maps first_maps{};
@@ -62,7 +62,7 @@ bool add_unit(Maps& maps) noexcept {
   if (run.unit == 0) return false;
   const LockGuard locked = guard();
   if (maps.unit_count == max_map_units || (maps.unit_count != 0 && maps.used < maps_per_unit)) {
-    free_run(run.unit, 1, !run.is_zeroed);  // another thread was first, or there are enough
+    free_run(run.unit, 1, !run.is_zeroed);  // another thread was first, or the limit is reached
     return maps.unit_count != max_map_units;
   }
   line_of(run.unit)->stamp = static_cast<std::uint16_t>(maps.unit_count);
@@ -152,7 +152,7 @@ std::uint32_t dropped_count(const UnitLine* slab) noexcept {
 
 void free_dropped_map(UnitLine* slab) noexcept {
   DroppedMap* map = map_of(slab);
-  slab->dropped = 0;  // first: no fork's child finds the number of a map that is free
+  slab->dropped = 0;  // first: so that a forked child never finds the number of a free map
   give_map(slab, map);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of a slab whose pages were given back to the system. They cannot be
-// in a list, for a list would live in those pages; a bit map holds them.
+// Blocks of a slab whose pages were returned to the kernel. A list would need those
+// pages, so a bit map holds them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct DroppedMap {
   std::uint64_t words[slab_map_words];
   DroppedMap* next_free;
   std::uint32_t count;
-  std::uint32_t hint;  // no bit is set in the words before
+  std::uint32_t hint;  // words before it have no bit set
 };
 
-// Of a slab that has one. Its number, from 1, is UnitLine::dropped.
+// For a slab that has a map. Its number, from 1, is UnitLine::dropped.
 DroppedMap* map_of(const UnitLine* slab) noexcept;
 std::uint16_t number_of(const DroppedMap* map) noexcept;
-// One for the slab that no other has. Null: no memory.
+// An unused map for the slab. Null: no memory.
 DroppedMap* take_map(const UnitLine* slab) noexcept;
 void give_map(const UnitLine* slab, DroppedMap* map) noexcept;
 
@@ -28,7 +28,7 @@ void give_map(const UnitLine* slab, DroppedMap* map) noexcept;
 Chain carve_dropped(UnitLine* slab) noexcept;
 
 std::uint32_t dropped_count(const UnitLine* slab) noexcept;
-// After a fork in the middle of carve_dropped(): the count is that of the marks again.
+// After a fork in the middle of carve_dropped(): recounts the marks.
 void recount_dropped(UnitLine* slab) noexcept;
 void free_dropped_map(UnitLine* slab) noexcept;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Hardened mode: what the bytes of a slab's block hold that no program writes. A free block holds
-// zeros up to its record, besides its link. The slack of a live one, from the bytes asked for up to
-// the record, is filled. Both are looked at in every call, so hardly anything here branches: which
-// way a branch goes depends on the size, which no processor foresees.
+// Hardened mode: the contents of a slab block's unused bytes. A free block holds zeros up to its
+// record, except for its link. The slack of a live block, from the requested bytes to the record,
+// is filled. Every call checks both, so this code is nearly branch-free: branches on the size would
+// be mispredicted.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace heapwright::heap {
 
 inline constexpr unsigned char slack_fill = 0xF5;
 
-// Whether all bytes are the same as `fill`.
+// Whether all bytes equal `fill`.
 inline bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) noexcept {
   const std::uint64_t word = 0x0101010101010101U * fill;
   std::uint64_t differing = 0;
@@ -30,16 +30,16 @@ inline bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) 
 using FillPair [[gnu::vector_size(16)]] = std::uint64_t;
 inline constexpr std::uint64_t slack_word = 0x0101010101010101U * slack_fill;
 
-// A mask of the last so many bytes of a word, of all from 8 on. Two shifts, since one by all 64 bits is
-// none.
+// A mask of the last `bytes` bytes of a word; all bytes from 8 on. Two shifts, because a shift by 64 is
+// undefined.
 constexpr std::uint64_t last_bytes(std::size_t bytes) noexcept {
   const std::size_t half = 4 * std::min(bytes, sizeof(std::uint64_t));
   return ~(~std::uint64_t{0} >> half >> half);
 }
 
-// Where the slack of a block lies that has `room`, a multiple of 8, for `bytes`: in its last two words
-// (one of them twice, where there is no other) as the masks say; and where there is more of it, all
-// from `begin` to `end` and 16 bytes on.
+// The slack of a block with `bytes` requested of `room`, a multiple of 8. The masks select it in the last
+// two words (the same word twice if there is only one); if it is longer, it also covers `begin` to `end`,
+// in steps of 16 bytes that may exceed `end`.
 struct Slack {
   Slack(char* block, std::size_t bytes, std::size_t room) noexcept
       : begin(block + bytes),
@@ -55,7 +55,7 @@ struct Slack {
   std::uint64_t mask_at_end;
 };
 
-// Of a slab's block with `room` up to its record.
+// Checks the slack of a slab's block with `room` up to its record.
 [[gnu::always_inline]] inline bool is_slack_whole(char* block, std::size_t bytes, std::size_t room) noexcept {
   const Slack slack(block, bytes, room);
   std::uint64_t last = 0;
@@ -71,7 +71,7 @@ struct Slack {
   return (differing[0] | differing[1]) == 0;
 }
 
-// The same of one that holds zeros.
+// Fills the slack of a block that holds zeros.
 [[gnu::always_inline]] inline void fill_slack(char* block, std::size_t bytes, std::size_t room) noexcept {
   const Slack slack(block, bytes, room);
   const std::uint64_t before = slack_word & slack.mask_at_end;
@@ -82,11 +82,11 @@ struct Slack {
   for (char* at = slack.begin; at < slack.end; at += sizeof filled) std::memcpy(at, &filled, sizeof filled);
 }
 
-// Whether a free block of `usable` bytes, a multiple of 16 as its address is, holds zeros between its
-// link and its record.
+// Whether a free block holds zeros between its link and its record. `usable` and the address are multiples
+// of 16.
 [[gnu::always_inline]] inline bool is_zero_behind_link(const char* begin, std::size_t usable) noexcept {
   if (usable == sizeof(FillPair)) return true;
-  // The words beside what was just written alone: a load of both would wait for the store.
+  // Loads the words next to just-written ones separately: a wider load would wait for the store.
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   const char* const end = begin + usable - sizeof(FillPair);

@@ -15,7 +15,7 @@ std::size_t offset_in(const UnitLine* slab, const void* pointer) noexcept {
   return static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
 }
 
-// For the owner, who knows how many blocks ever were.
+// For the owner, which knows how many blocks were ever carved.
 class CarvedBlocks {
  public:
   explicit CarvedBlocks(const UnitLine* slab) noexcept
@@ -24,7 +24,7 @@ class CarvedBlocks {
         fresh_(slab->fresh) {}
   bool has(const Block* block) const noexcept {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(block) - begin_;
-    // Whatever the offset is: below `fresh` the product is in the slab.
+    // Valid for any offset: if the index is below `fresh`, the product is in the slab.
     const std::uint32_t index = block_index(described_, offset);
     return index < fresh_ && index * std::size_t{described_.block_bytes} == offset;
   }
@@ -50,12 +50,12 @@ bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
     stop(
         line.text("write after free to the block ").address(block).text(" of ").number(bytes).text(" bytes"));
   }
-  // Which one held the link is known no more.
+  // It is no longer known which block held the link.
   line.text("write after free to a block of ").number(bytes).text(" bytes in ");
   stop(line.address(begin_of_slab(slab)));
 }
 
-// The list runs in a circle, which it enters at the block that was freed again.
+// The list has a cycle, which begins at the block that was freed twice.
 [[noreturn, gnu::cold]] void stop_for_circle(const UnitLine* slab, const Block* first) noexcept {
   std::uint64_t marks[slab_map_words] = {};
   Chain list{const_cast<Block*>(first), capacity_of_slab(slab) + 1};
@@ -92,8 +92,8 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
   stop_for_pointer_inside(function, pointer, block, bytes);
 }
 
-// Each look may be a cache miss within a call whose time is bounded; the slowest
-// calls in 10,000 are those that look here.
+// Each checked block may be a cache miss in a call with bounded time; the slowest of
+// 10,000 calls are those that check here.
 void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
   if (list.count > slab->carved) [[unlikely]] {
     stop_for_circle(slab, list.first);

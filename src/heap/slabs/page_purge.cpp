@@ -13,7 +13,7 @@ namespace heapwright::heap {
 
 namespace {
 
-// Calls visit(word, mask) for each word that has bits of [begin, end); false as soon as it says so.
+// Calls visit(word, mask) for each word with bits of [begin, end); returns false as soon as it does.
 bool for_each_word(std::uint32_t begin, std::uint32_t end, auto visit) noexcept {
   while (begin < end) {
     count_steps();
@@ -26,7 +26,7 @@ bool for_each_word(std::uint32_t begin, std::uint32_t end, auto visit) noexcept 
   return true;
 }
 
-// Whether every block that touches the page is free or dropped.
+// Whether every block that overlaps the page is free or dropped.
 bool can_drop(const UnitLine* slab, const std::uint64_t* free, const std::uint64_t* dropped,
               std::size_t page_offset, std::size_t page_bytes) noexcept {
   const std::uint32_t first = block_index(slab->size_class, page_offset);
@@ -56,7 +56,7 @@ std::uint32_t drop_blocks_of(const UnitLine* slab, std::uint64_t* free, std::uin
 
 }  // namespace
 
-// Both lists become marks; all of the blocks count as listed afterwards.
+// Later steps turn both lists into marks; their blocks end up in the slab's own list.
 bool PagePurge::begin(UnitLine* slab) noexcept {
   map_ = slab->dropped != 0 ? map_of(slab) : take_map(slab);
   if (map_ == nullptr) return false;
@@ -89,7 +89,7 @@ bool PagePurge::step() noexcept {
   return false;
 }
 
-// Pages within the next unit.
+// Drops pages of the next unit.
 void PagePurge::drop_some() noexcept {
   const std::size_t page_bytes = system_page_bytes();
   const std::size_t used_bytes = slab_->fresh * std::size_t{class_of_slab(slab_).block_bytes};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gives free pages of a slab back to the system.
+// Returns a slab's free pages to the kernel.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace heapwright::heap {
 
-// Gives back the pages that only free blocks touch, in steps that a call can
-// bear: 512 blocks, and the pages of a unit with a call for each hole. The slab must be owned by the caller,
-// with nothing watched, and is nobody else's until the last step.
+// Returns the pages that only free blocks overlap, in steps short enough for a call: 512 blocks, and the
+// pages of one unit, with a system call per hole. The caller must own the slab, unwatched, until the last
+// step.
 class PagePurge {
  public:
-  // False: no memory for a map, and nothing was changed.
+  // False: no memory for a map, and nothing has changed.
   bool begin(UnitLine* slab) noexcept;
-  // False: that was the last one.
+  // False: this was the last step.
   bool step() noexcept;
-  // Null: none is under way.
+  // Null: no purge is under way.
   UnitLine* slab() const noexcept { return slab_; }
   std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
 
@@ -39,7 +39,7 @@ class PagePurge {
   std::uint64_t free_[slab_map_words];
 };
 
-// All steps. Returns the bytes given back.
+// Runs all steps and returns the number of returned bytes.
 std::size_t drop_free_pages(UnitLine* slab) noexcept;
 
 }  // namespace heapwright::heap

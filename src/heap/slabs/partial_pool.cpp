@@ -30,8 +30,8 @@ struct SlabList {
   }
 };
 
-// `unpurged` of all classes together would lose the class's own order, so each
-// class has both lists; a sum of unpurged units says whether to look.
+// Each class has both lists, because a common list of unpurged slabs would lose the
+// class's order; a sum of unpurged units tells whether to search.
 struct ClassPool {
   std::atomic<std::uint32_t> slabs;
   SlabList unpurged;
@@ -40,9 +40,9 @@ struct ClassPool {
 
 struct PartialPool {
   Lock lock;
-  std::atomic<std::uint32_t> units;  // these two are written under the lock
+  std::atomic<std::uint32_t> units;  // this and the next are written under the lock
   std::atomic<std::uint32_t> unpurged_units;
-  std::uint32_t cursor;  // the class that claim_unpurged() looks at next
+  std::uint32_t cursor;  // the next class for claim_unpurged()
   ClassPool classes[class_count];
 };
 constinit PartialPool pool{};
@@ -67,12 +67,12 @@ struct LeftSlab {
   bool watch() const noexcept { return heap::watch(line, unlisted_count(line)); }
 };
 
-// False: the slab's last block came back meanwhile.
+// False: the slab's last block was freed meanwhile.
 bool insert(UnitLine* slab) noexcept {
   const LeftSlab left{slab};
   if (!leave_watched(left)) return false;
   set_flag(slab, is_pooled);
-  // First of all a write: a page that is read first costs two page faults.
+  // Writes first: a page that is read first costs two page faults.
   pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
   list_of(slab).append(slab);
   pool.units.fetch_add(slab->units, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ bool pool_slab(UnitLine* slab) noexcept {
 }
 
 bool has_pooled_slab(std::uint32_t size_class) noexcept {
-  // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
+  // Writes although it adds 0: opening a slab then takes the page fault, instead of pooling it later.
   return pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) != 0;
 }
 

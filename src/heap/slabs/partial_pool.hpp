@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sparse slabs that have no owner: any thread that needs blocks of their class
-// takes them over; maintenance gives their free pages back meanwhile.
+// Sparse slabs without an owner: any thread that needs blocks of their class takes them
+// over; meanwhile maintenance returns their free pages.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,27 @@
 
 namespace heapwright::heap {
 
-// The slab must be unwatched and in no queue. Watched for its last block from
-// now on. False: that is back already, and the slab is still the caller's.
+// The slab must be unwatched and in no queue; from now on it is watched for its last
+// block. False: that is already free, and the caller still owns the slab.
 bool pool_slab(UnitLine* slab) noexcept;
 
-// What claim_slab() would find, without the lock.
+// Whether claim_slab() would find one, without the lock.
 bool has_pooled_slab(std::uint32_t size_class) noexcept;
-// A slab of the class, now `owner`'s. Null: none.
+// Claims a slab of the class for `owner`. Null: none.
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept;
 
-// The slab whose last block came back, if nobody has claimed it meanwhile.
+// Claims a slab whose last block was freed. False: another thread claimed it meanwhile.
 bool claim_this_slab(UnitLine* slab) noexcept;
 
-// A slab that was not looked at since it was pooled `least_age` ticks ago or
-// more: now `owner`'s. Null: none in the next classes_per_look classes.
+// Claims for `owner` a slab that was pooled at least `least_age` ticks ago and not purged
+// since. Null: none in the next classes_per_look classes.
 inline constexpr std::uint32_t classes_per_look = 64;
 UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache* owner) noexcept;
-// Back from claim_unpurged(); unwatched. False as for pool_slab().
+// Returns a slab from claim_unpurged(), unwatched. False as for pool_slab().
 bool pool_purged(UnitLine* slab) noexcept;
 
 bool has_unpurged_slabs() noexcept;
-// Of all slabs here and of those that were not looked at since they were pooled, live blocks as well. Without
-// a lock.
+// The bytes of all slabs here, and of the unpurged ones, including live blocks. Without a lock.
 std::size_t pooled_bytes() noexcept;
 std::size_t unpurged_bytes() noexcept;
 

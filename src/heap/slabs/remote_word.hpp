@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What other threads do to a slab: one 64-bit word, changed by
-// compare-and-swap only.
+// The cross-thread frees of a slab: one 64-bit word, changed only by compare-and-swap.
 //
-//   bits  0..19  head: 1 + offset / 8 of the last block freed, 0: none
+//   bits  0..19  head: 1 + offset / 8 of the block freed last; 0: none
 //   bits 20..33  count: blocks in the list, linked by Block
-//   bits 34..47  notify_at: the count at which the owner is to be told
-//   bit  48      armed: it is to be told
+//   bits 34..47  notify_at: the count at which the owner gets a notice
+//   bit  48      armed: a notice is wanted
 //
-// Whoever takes the armed bit away (a remote free that reaches notify_at, or
-// the owner) has the duty of telling, or the certainty that nobody will tell.
+// A remote free that reaches notify_at clears the armed bit and must send the notice. If
+// the owner clears it, no notice will come.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +34,7 @@ struct RemoteWord {
   constexpr std::size_t head_offset() const noexcept { return ((bits & head_mask) - 1) * 8; }
   constexpr bool is_armed() const noexcept { return (bits & armed_bit) != 0; }
 
-  // With one more block in front; disarmed if that reaches notify_at.
+  // With one more block in front; disarmed if the count reaches notify_at.
   constexpr RemoteWord pushed(std::size_t offset) const noexcept {
     const std::uint64_t counted = (bits & ~head_mask) + (std::uint64_t{1} << count_shift);
     RemoteWord next{counted | (offset / 8 + 1)};
@@ -46,7 +45,7 @@ struct RemoteWord {
     const std::uint64_t kept = bits & ~(count_mask << notify_shift);
     return {kept | std::uint64_t{notify_count} << notify_shift | armed_bit};
   }
-  // An empty word with a list of `count`; armed as before.
+  // With a list of `count`, for an empty word; armed as before.
   constexpr RemoteWord filled(std::size_t offset, std::uint32_t count) const noexcept {
     return {bits | (offset / 8 + 1) | std::uint64_t{count} << count_shift};
   }

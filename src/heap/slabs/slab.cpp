@@ -99,8 +99,8 @@ Chain carve(UnitLine* slab) noexcept {
   const SizeClass& described = class_of_slab(slab);
   const std::size_t bytes = described.block_bytes;
   const std::size_t offset = slab->fresh * bytes;
-  // Blocks up to the end of the page that `offset` lies in; the first block
-  // that begins in a page goes alone, so that its user makes the page fault.
+  // Blocks up to the end of the page that contains `offset`. The first block that begins in
+  // a page is carved alone, so that its user takes the page fault.
   const std::size_t page_end = offset / carve_bytes * carve_bytes + carve_bytes;
   std::uint32_t count = 1;
   if (carves_touched_page(slab)) count = static_cast<std::uint32_t>((page_end - offset + bytes - 1) / bytes);
@@ -123,7 +123,7 @@ Chain carve(UnitLine* slab) noexcept {
 void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
-  // One free more than there are blocks: only a double free makes that event.
+  // One more free than there are blocks: only a double free triggers that event.
   std::uint32_t wait = unlisted + 1;
   if (!has_flag(slab, is_kept)) {
     std::uint32_t next = std::max<std::uint32_t>(1, slab->carved / 8);
@@ -169,8 +169,8 @@ bool unwatch(UnitLine* slab) noexcept {
 
 namespace {
 
-// Marks the blocks of a chain; false when one is no block or was marked, or the
-// chain is longer.
+// Marks the blocks of a chain. False if one is not a block or already marked, or the
+// chain is longer than `count`.
 bool mark_chain(const UnitLine* slab, const Block* block, std::uint32_t count,
                 std::uint64_t* marks) noexcept {
   const SizeClass& described = class_of_slab(slab);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A slab: blocks of one class in a run of units, described by the line of its
-// first unit. Everything here is for the slab's owner (a thread's cache, a
-// heap, or whoever holds the pool's lock).
+// A slab: blocks of one class in a run of units, described by the line of its first unit.
+// Only for the slab's owner (a thread's cache, a heap, or the holder of the pool's lock).
 //
 //   carved + blocks never carved + blocks dropped = capacity
 //   countdown() = taken - freed
 //   carved = blocks in free_list + countdown() + rest      (modulo 2^32)
-//   countdown() + rest = blocks handed out + detached + in the remote list
+//   countdown() + rest = blocks allocated + detached + in the remote list
 //   blocks freed since they were counted = taken + counted - (countdown() + rest)
 #pragma once
 
@@ -17,7 +16,7 @@
 
 namespace heapwright::heap {
 
-// A bit for each block that a slab can have.
+// One bit for each possible block of a slab.
 inline constexpr std::uint32_t slab_map_words = 8192 / 64;
 
 inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
@@ -36,12 +35,12 @@ inline std::uint32_t listed_count(const UnitLine* slab) noexcept {
 inline RemoteWord remote_of(const UnitLine* slab) noexcept {
   return {slab->remote.load(std::memory_order_acquire)};
 }
-// Every block in circulation is free; `detached` of them are in a list of the owner's.
+// Whether every block in circulation is free; `detached` of them are in a list of the owner.
 inline bool is_empty(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
   return unlisted_count(slab) - detached == remote_of(slab).count();
 }
-// Live blocks up to which a slab is sparse: a sixth of them, or half where each
-// free block is worth a page to the system.
+// The number of live blocks up to which a slab is sparse: a sixth of its blocks, or half
+// if each free block spans at least a page.
 inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
   return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 6 : 2);
 }
@@ -62,37 +61,37 @@ inline bool can_carve(const UnitLine* slab) noexcept {
   return slab->fresh < capacity_of_slab(slab) || slab->dropped != 0;
 }
 
-// The next carving goes on in a page that has blocks already.
+// Whether the next carving continues in a page that already has blocks.
 inline bool carves_touched_page(const UnitLine* slab) noexcept {
   const SizeClass& described = class_of_slab(slab);
   return slab->dropped == 0 && slab->fresh < capacity_of_slab(slab) &&
          slab->fresh * std::size_t{described.block_bytes} % carve_bytes >= described.block_bytes;
 }
 
-// A chain of blocks, the last one's next null.
+// A null-terminated chain of blocks.
 struct Chain {
   Block* first;
   std::uint32_t count;
 };
 
-// The first block of a list, which is not empty.
+// Removes the first block of a nonempty list.
 [[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
   list->free_list = first->next();
-  // The child of a fork finds no list that ends at its first block (left_behind.hpp).
+  // So that a forked child never finds a list cut off at its first block (left_behind.hpp).
   std::atomic_signal_fence(std::memory_order_release);
   first->end_list();
   list->count_taken();
   return first;
 }
-// A block in front of `last`, the first one. True: on_event() has to look.
+// Adds a block in front of `last`, the first one. True: on_event() is due.
 [[gnu::always_inline]] inline bool push(UnitLine* slab, Block* block, Block* last) noexcept {
   block->set_next(last);  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
-  // The child of a fork may find what was stored up to here, and no more (left_behind.hpp).
+  // A forked child may find only the stores up to here (left_behind.hpp).
   std::atomic_signal_fence(std::memory_order_release);
   slab->free_list = block;
   return slab->count_freed();
 }
-// Puts a chain that was taken or carved into the free list, which is empty.
+// Puts a taken or carved chain into the empty free list.
 inline void relist(UnitLine* slab, const Chain& chain) noexcept {
   slab->free_list = chain.first;
   add_unlisted(slab, -static_cast<std::int32_t>(chain.count));
