@@ -5,7 +5,7 @@
 
 namespace heapwright::heap {
 
-// Queues agree with flags and owners. For tests.
+// Whether queues agree with flags and owners. For tests.
 bool cache_is_valid(const ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

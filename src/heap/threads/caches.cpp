@@ -23,7 +23,7 @@ __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) =
 __thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec"))) = &no_cache_yet;
 
 static_assert(sizeof(ThreadCache) <= unit_bytes);
-// Two of the smallest pages for all that calls for up to 1 KiB use.
+// Calls for up to 1 KiB use only two of the smallest pages.
 static_assert(offsetof(ThreadCache, slots) + (class_of(1024) + 1) * sizeof(ClassSlot) <= 8192);
 
 namespace {
@@ -32,10 +32,10 @@ struct Caches {
   Lock lock;
   std::atomic<ThreadCache*> registry;  // written under the lock
   ThreadCache* idle;
-  const ThreadCache* looked_at;  // the last one that was looked at for something to tidy
+  const ThreadCache* looked_at;  // the last one examined by begin_tidying()
   pthread_key_t key;
   bool has_key;
-  std::uint32_t forks;  // up to this process, of those with a handler
+  std::uint32_t forks;  // that led to this process and ran the handlers
 };
 constinit Caches caches{};
 
@@ -65,8 +65,8 @@ void put_idle(ThreadCache* cache) noexcept {
   caches.idle = cache;
 }
 
-// Key destructors run in rounds, and those of others may still allocate and
-// free; the cache goes in the last round but one.
+// Key destructors run in rounds, and those of other libraries may still allocate and
+// free; the cache is released in the last round but one.
 void on_thread_exit(void* value) {
   auto* cache = static_cast<ThreadCache*>(value);
   ThreadCache*& own = own_cache();
@@ -134,9 +134,8 @@ bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age
          is_untidy(cache);
 }
 
-// An idle cache with something to tidy: no thread gets it meanwhile. The next look begins behind it, so that
-// all have their turn, however many threads there were. Maintenance's lock is held, by a fork as well: one at
-// a time.
+// Reserves an idle cache that needs tidying. The next search begins behind it, so that every cache has its
+// turn, however many threads there were. Under the maintenance lock, which a fork takes, too: one at a time.
 ThreadCache* begin_tidying(std::uint16_t now, std::uint16_t least_age) noexcept {
   constexpr int most_looked_at = 64;
   const LockGuard locked(caches.lock, lock_counters());
@@ -202,7 +201,7 @@ void forget_other_threads() noexcept {
   ++caches.forks;
   ThreadCache* const own = own_cache();
   if (own != &no_cache_yet && own != &cache_given_up) own->attached_at = 1 + caches.forks;
-  // A thread that is gone may have been looking at one of these: nobody opens its lists again.
+  // A thread missing in the child may have held these lists: they are never unlocked.
   ThreadCache* cache = caches.registry.load(std::memory_order_relaxed);
   for (; cache != nullptr; cache = cache->next_in_registry) {
     has_left_behind = has_left_behind || is_left_behind(cache);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which cache a thread has: given at its first allocation, taken over by a
-// later thread when it ends. Caches are never unmapped, so a pointer to one
-// stays good whatever its thread does.
+// A thread gets its cache at its first allocation; after its end a later thread takes the
+// cache over. Caches are never unmapped, so pointers to them stay valid.
 #pragma once
 
 #include "heap/base/lock.hpp"
@@ -9,44 +8,44 @@
 
 namespace heapwright::heap {
 
-// A thread that has not allocated yet: nothing is ready, nothing is owned.
+// For threads that have not allocated yet: has no blocks and owns nothing.
 extern ThreadCache no_cache_yet;
-// A thread whose exit handlers have run.
+// For threads whose exit handlers have run.
 extern ThreadCache cache_given_up;
 
-// With the next one 16 bytes of static TLS, all that the library takes.
+// With the next one 16 bytes of static TLS, all that the library uses.
 extern __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec")));
 
-// In hardened mode the thread's cache is here, where the fast paths do not find it.
+// The thread's cache in hardened mode, where the fast paths do not find it.
 extern __thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec")));
 
-// The thread's cache; where it has none it gets one, in a process that is
-// initialized. For threads whose exit handlers have run and when there is no memory: null.
+// The thread's cache, made if it has none. The process must be initialized. Null if its
+// exit handlers have run, or when out of memory.
 ThreadCache* cache_of_thread() noexcept;
 
-// A zeroed cache that no thread has. Null: no memory.
+// A zeroed cache without a thread. Null: no memory.
 ThreadCache* make_cache() noexcept;
 
-// One piece of work on caches whose threads ended `least_age` ticks ago or
-// more. False: nothing was left to do.
+// One piece of work on caches whose threads ended at least `least_age` ticks ago. False:
+// nothing was left to do.
 bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept;
 bool has_untidy_caches() noexcept;
 
-// Sums over all caches, of threads that live or not.
+// Visits all caches, including those of ended threads.
 void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept;
 
-// All caches in turn, of threads that live or not; null at first. Null: there is none.
+// Cycles through all caches, including those of ended threads; starts with null. Null: there is none.
 ThreadCache* next_cache(const ThreadCache* before) noexcept;
 
 Lock& caches_lock() noexcept;
-// Of the calling thread's cache.
+// The lists lock of the calling thread's cache.
 Lock& own_lists_lock() noexcept;
-// In the child of a fork. Caches that others were changing the lists of are left alone for good;
-// of the others, slabs are taken over (left_behind.hpp). A look at each cache.
+// In a forked child; visits each cache. Caches whose lists another thread was changing are
+// abandoned; slabs of the others can be taken over (left_behind.hpp).
 void forget_other_threads() noexcept;
-// The cache's thread is in a process that this one was forked from.
+// Whether the cache's thread is in a process that this one was forked from.
 bool is_left_behind(const ThreadCache* cache) noexcept;
-// There may be such a cache. Written in a fork's child only, while it has one thread.
+// Whether there may be such a cache. Written only in a forked child, while it has one thread.
 extern bool has_left_behind;
 
 }  // namespace heapwright::heap

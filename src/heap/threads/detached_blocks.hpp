@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Blocks that others freed, in a list of the owner's cache (DetachedLists).
-// At most one slab of each class has some: the first of the queue. All for the
-// owner, each in a fixed number of steps.
+// Blocks that others freed, in a list of the owner's cache (DetachedLists). At most one
+// slab of each class has such a list: the first of the queue. All functions are for the
+// owner and take a fixed number of steps.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace heapwright::heap {
 
-// Null: none of the slab's blocks are in a list of the cache.
+// The slab's list in the cache; null: none.
 inline BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept {
   const ClassSlot& slot = cache->slots[slab->size_class];
   if (slot.detached == 0 || slot.first != unit_of(slab)) return nullptr;
   return &cache->detached.lists[slot.detached - 1];
 }
 
-// Where malloc is to look for a block of the slab.
+// The list from which malloc takes blocks of the slab.
 inline BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
   BlockList* list = detached_list(cache, slab);
   return list != nullptr && list->free_list != nullptr ? list : slab;
@@ -28,16 +28,16 @@ inline std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) no
   return list == nullptr ? 0 : 0 - list->countdown();
 }
 
-// The list for what others freed of the first slab of a queue. Null: there is none left.
+// A list for the blocks that others freed of the first slab of a queue. Null: all lists are in use.
 BlockList* open_detached(ThreadCache* cache, const UnitLine* slab) noexcept;
-// What is left of the list goes nowhere: the slab is taken apart, or has it already.
+// Closes the list and ignores its blocks: the slab is being dismantled, or already has them.
 void close_detached(ThreadCache* cache, UnitLine* slab) noexcept;
-// Gives what is left back to the slab. False: both its lists have blocks, and
-// joining two would take as many steps as one is long.
+// Returns the list's blocks to the slab. False: both lists of the slab have blocks, and
+// joining two would take a step per block.
 bool attach_blocks(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// Every block of the slab's detached list is inside, and there are as many as
-// counted. For tests.
+// Whether every block of the slab's detached list is in the slab, and the count is right.
+// For tests.
 bool detached_is_valid(const ThreadCache* cache, const UnitLine* slab) noexcept;
 
 }  // namespace heapwright::heap

@@ -62,7 +62,7 @@ heapwright_heap* create_heap(const char* name) noexcept {
 
 namespace {
 
-// Null: `spare` says what was lacking. A spare run that was not used is still there.
+// Null: `spare` says what is missing. An unused spare run stays in it.
 void* take_under_lock(heapwright_heap* heap, std::uint32_t size_class, SpareRun& spare) noexcept {
   const LockGuard locked(heap->lock, lock_counters());
   heap->cache.spare = spare;
@@ -78,7 +78,7 @@ void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignmen
   if (needed == 0) return allocate_large(bytes, alignment, &heap->cache).memory;
   const std::uint32_t size_class = class_of(needed);
   SpareRun spare{};
-  // Once around again for each opening that another thread was faster with.
+  // Repeats if another thread used the spare run first.
   for (;;) {
     void* block = take_under_lock(heap, size_class, spare);
     if (spare.units != 0) free_run(spare.run.unit, spare.units, !spare.run.is_zeroed);
@@ -100,7 +100,7 @@ void quarantine_in(heapwright_heap* heap, UnitLine* line, char* block) noexcept 
 }
 
 bool let_go_for(heapwright_heap* heap, std::size_t bytes) noexcept {
-  // More than there is would be refused all the same, and only end their waiting.
+  // A larger request would fail anyway; emptying the quarantines would gain nothing.
   if (bytes > committed_bytes()) return false;
   ThreadCache* cache = cache_of_thread();
   const bool has_left = cache != nullptr && let_all_go(cache);
@@ -140,7 +140,7 @@ namespace {
 void close_if_of(std::uint32_t unit, const ThreadCache* owner) noexcept {
   UnitLine* line = line_of(unit);
   if (line->owner.load(std::memory_order_relaxed) != owner) return;
-  const UnitKind kind = line->kind;  // once closed, it may be anybody's large block
+  const UnitKind kind = line->kind;  // after closing, it may be another thread's large block
   if (kind == UnitKind::slab) close_slab(line);
   if (kind == UnitKind::large) free_large(line);
 }
@@ -163,7 +163,7 @@ bool dismantle_heap() noexcept {
   }
   if (stop < end) return true;
   const LockGuard locked(heaps.lock, lock_counters());
-  heapwright_heap** link = &heaps.destroyed;  // others may have been put in front
+  heapwright_heap** link = &heaps.destroyed;  // others may have been inserted in front
   while (*link != heap) link = &(*link)->next_destroyed;
   *link = heap->next_destroyed;
   std::memset(static_cast<void*>(heap), 0, sizeof(heapwright_heap));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t links_per_piece = 256;
 constexpr int most_looked_at = 64;
 
-// Where the next look begins; null: at the newest cache.
+// Where the next search begins; null: at the newest cache.
 constinit std::atomic<ThreadCache*> next_look{nullptr};
 
 void link_behind(UnitLine* slab, Block* last, Block* next) noexcept {
@@ -30,7 +30,7 @@ void link_behind(UnitLine* slab, Block* last, Block* next) noexcept {
   }
 }
 
-// What others freed is one list with the slab's own from now on.
+// From now on the blocks that others freed form one list with the slab's own.
 void begin_recount(ThreadCache* cache, UnitLine* slab) noexcept {
   Recount& recount = cache->recount;
   recount = {slab, nullptr, nullptr, 0};
@@ -50,7 +50,7 @@ void end_recount(Recount& recount) noexcept {
   recount.slab = nullptr;
 }
 
-// False: there is more of the list.
+// False: the list continues.
 bool recount_some(Recount& recount) noexcept {
   UnitLine* slab = recount.slab;
   Block* block = recount.last == nullptr ? slab->free_list : recount.last->next();
@@ -84,7 +84,7 @@ void enlist_noticed(ThreadCache* cache) noexcept {
   }
 }
 
-// Under the cache's lists.
+// Under the cache's `lists`.
 bool settle_some(ThreadCache* cache, std::uint32_t size_class, std::uint32_t other_class) noexcept {
   enlist_noticed(cache);
   Recount& recount = cache->recount;
@@ -97,7 +97,7 @@ bool settle_some(ThreadCache* cache, std::uint32_t size_class, std::uint32_t oth
   UnitLine* slab = recount.slab;
   if (!recount_some(recount)) return true;
   give_up(cache, slab);
-  // Whoever was to bring the notice about it may have been left behind as well.
+  // The thread that should send its notice may not be in the child either.
   if (slot_of(cache, slab).first == unit_of(slab) && has_flag(slab, is_listed)) {
     leave_queue(cache, slab);
     join_queue(cache, slab);

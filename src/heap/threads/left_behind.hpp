@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Slabs of threads that a fork left behind: in the child they are there, their threads are not.
+// Slabs left behind: after a fork the child has the slabs of the parent's other threads, but not
+// the threads.
 //
-// The child finds of each other thread what that had stored up to some moment, in order. If it was
-// within the first slab of a queue or within a free, a block is in a list and not counted yet, or
-// the other way round, and at most one call's blocks are in nobody's hands. So the list of such a
-// slab is walked along and counted before anybody uses it. Whoever then needs blocks finds the slab
-// in the pool. A thread that was changing its queues held its lists, and they are never opened.
+// The child sees each other thread's stores up to some moment, in order. If that thread was using
+// the first slab of a queue or freeing a block, a block may be in a list and not yet counted, or
+// the reverse, and at most one call's blocks are lost. So the list of such a slab is walked and
+// recounted before use; then the slab goes into the pool. A thread that was changing its queues
+// held its `lists`, which are never unlocked.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::heap {
 
-// Before fresh memory is touched for blocks of one of the classes. At most 256 links of a list of
-// such a slab, and looks at 64 caches. True: the pool may have one more.
+// Called before fresh memory is touched for one of the classes. Walks at most 256 links of such a
+// slab's list and examines 64 caches. True: the pool may have one more slab.
 bool settle_left_behind(std::uint32_t size_class, std::uint32_t other_class) noexcept;
 
 }  // namespace heapwright::heap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When a size class that a coarser one serves gets slabs of its own.
+// Decides when a size class that a coarser one serves gets its own slabs.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,17 @@
 
 namespace heapwright::heap {
 
-// A class that a coarser one serves gets a slab of its own instead of another
-// one of the coarser class, once that holds so much: the memory saved is then
-// worth a slab partly used. One that asks more than the others, sooner.
+// Instead of another coarse slab, a class gets its own slab once the coarser class holds
+// this much: the saved memory then outweighs a partly used slab. A class with most of the
+// requests gets it earlier.
 inline constexpr std::uint32_t units_before_promotion = 64;
 inline constexpr std::uint32_t units_before_favourite = 4;
 inline constexpr std::uint32_t votes_of_favourite = 8;
-// And of the memory in sparse slabs that have no owner, so much. Where that is a lot, sizes come and go, and
-// each would leave slabs that none of the others can use.
+// The coarser class must also hold a quarter of the memory in sparse slabs without owner. If those hold more,
+// sizes come and go, and each would leave slabs that other sizes cannot use.
 inline constexpr std::uint32_t share_of_sparse = 4;
 
-// Whether `size_class` is to get a slab of its own, now that its coarser one
-// would need another.
+// Whether `size_class` gets its own slab when its coarser class needs another one.
 inline bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t coarse_class = size_classes[size_class].coarse;
   const ClassSlot& coarse = cache->slots[coarse_class];

@@ -28,8 +28,8 @@ bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::
   stop(line);
 }
 
-// What the link is about to be written over, and the end. What lies between is looked at
-// when the block is handed out, and its user touches it.
+// Checks the word that the link will overwrite, and the end. The bytes between are checked
+// when the block is allocated, because its user touches them then.
 [[gnu::always_inline]] inline void require_untouched(char* block, std::uint32_t usable) noexcept {
   const SealedRecord record(block, usable);
   std::uint64_t front = 0;
@@ -48,7 +48,7 @@ bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::
   free_remote(line, block);
 }
 
-// So many blocks like this one more wait: 1, or -1 modulo 2^32.
+// Adds `blocks` blocks of this line to the counts: 1, or -1 modulo 2^32.
 [[gnu::always_inline]] inline void count_waiting(Quarantine& quarantine, const UnitLine* line,
                                                  std::uint32_t blocks) noexcept {
   const bool is_apart = !is_of_slab(line);
@@ -68,7 +68,7 @@ bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::
   let_go(cache, line, block);
 }
 
-// A long block does not make all the short ones leave at once.
+// Bounded, so that a long block does not push out all the short ones at once.
 [[gnu::noinline]] void let_more_go(ThreadCache* cache, Quarantine& quarantine) noexcept {
   for (int i = 0; i < 3 && quarantine.bytes > Quarantine::most_bytes; ++i) {
     count_steps();

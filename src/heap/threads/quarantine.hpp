@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hardened mode: blocks that were freed wait here before they can be handed out
-// again; whoever writes to one meanwhile is found when it leaves. Each thread's
-// cache and each private heap has a quarantine of its own, so there is no lock.
+// Hardened mode: freed blocks wait here before they can be allocated again; a write to one
+// is detected when it leaves. Each thread's cache and each private heap has its own
+// quarantine, so there is no lock.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,40 @@ namespace heapwright::heap {
 
 struct Quarantine {
   static constexpr std::uint32_t capacity = 4096;
-  // Above the first, one leaves for each that comes, a branch that is foreseen; above the second, up to four.
+  // Above the first, one block leaves per block added, a predictable branch; above the second, up to four.
   static constexpr std::uint32_t enough_bytes = 224 * 1024;
   static constexpr std::uint32_t most_bytes = 256 * 1024;
-  // What a block with pages of its own counts as.
+  // The weight of a block with its own pages.
   static constexpr std::uint32_t apart_weight = carve_bytes;
 
   std::uint32_t first;
   Relaxed<std::uint32_t> count;
   Relaxed<std::uint32_t> bytes;
-  Relaxed<std::uint32_t> apart;  // of them have pages of their own
-  std::uint32_t until_sample;    // blocks up to the next that gets guard pages of its own
+  Relaxed<std::uint32_t> apart;  // blocks with their own pages
+  std::uint32_t until_sample;    // blocks up to the next one with guard pages
   std::uint64_t random;
-  char* blocks[capacity];  // a ring
+  char* blocks[capacity];  // a ring buffer
 
-  // For statistics: of slabs only.
+  // For statistics: only blocks in slabs.
   std::uint32_t slab_blocks() const noexcept { return count - apart; }
   std::uint32_t slab_bytes() const noexcept { return bytes - apart * apart_weight; }
 };
 
-// Of a cache that has none. Null: no memory.
+// For a cache without one. Null: no memory.
 Quarantine* make_quarantine(ThreadCache* cache) noexcept;
-// The cache's; it is made at the first call. Null: no memory, or no cache.
+// The cache's quarantine, made at the first call. Null: no memory, or no cache.
 inline Quarantine* quarantine_of(ThreadCache* cache) noexcept {
   if (cache == nullptr) return nullptr;
   return cache->quarantine != nullptr ? cache->quarantine : make_quarantine(cache);
 }
 
-// A block of `line` that was marked as freed; its slab may be any thread's. `cache` is the
-// caller's own, or that of a private heap under its lock. Null: the block does not wait.
+// Adds a block of `line` that is marked as freed; its slab may be any thread's. `cache` is
+// the caller's, or that of a private heap under its lock. Null: frees the block at once.
 void put_in_quarantine(ThreadCache* cache, UnitLine* line, char* block) noexcept;
 
-// All leave: of the caller's own cache, or of a private heap under its lock. False: none waited.
+// Removes all blocks, from the caller's cache or from a private heap under its lock. False: it was empty.
 bool let_all_go(ThreadCache* cache) noexcept;
-// The same of a private heap that is to be destroyed.
+// The same for a private heap that will be destroyed.
 void empty_quarantine(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

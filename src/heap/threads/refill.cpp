@@ -25,7 +25,7 @@ using counters::Reason;
 
 namespace {
 
-// Blocks of fresh memory.
+// Carves blocks from fresh memory.
 Chain make_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   unkeep(cache, slab);
   const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
@@ -37,8 +37,8 @@ Chain make_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   return carve(slab);
 }
 
-// The first block of what others freed; the rest is for the calls to come. The
-// slab is the first of its queue.
+// Takes all blocks that others freed: returns the first and keeps the rest for later
+// calls. The slab is the first of its queue.
 Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
   cache->count(Reason::refill_remote);
   const Chain chain = take_remote(slab);
@@ -54,7 +54,7 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
 
 Block* take_fresh(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
-  // A block that is alone may begin an untouched page, and has no link.
+  // A single block may begin an untouched page, and has no link.
   if (chain.count > 1) {
     relist(slab, {chain.first->next(), chain.count - 1});
     chain.first->end_list();
@@ -76,7 +76,7 @@ Block* take_first(ThreadCache* cache, UnitLine* slab) noexcept {
     }
     pop(list, block);
     cache->count(Reason::refill_local);
-    // An event that comes before the slab is empty stays where it is.
+    // Keeps an event that is due before the slab is exhausted.
     if (list == slab && slab->rest > 0) return block;
   } else {
     check_nothing_listed(slab);
@@ -99,17 +99,17 @@ Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
   return run;
 }
 
-// Under the cache's lists.
+// Under the cache's `lists`.
 void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
   cache->count(reason);
   hold_units(cache, slab->size_class, slab->units);
   join_queue(cache, slab);
 }
 
-// Of the pool. Null: it has none of the class.
+// Claims a slab of the pool. Null: it has none of the class.
 UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (cache->is_private || !has_pooled_slab(size_class)) return nullptr;
-  // Claimed and added at once: from its claim on others tell this cache about it.
+  // Under the lists for both steps: from the claim on, others send its notices to this cache.
   const OwnLists lists(cache);
   UnitLine* slab = claim_slab(size_class, cache);
   if (slab == nullptr) return nullptr;
@@ -118,7 +118,7 @@ UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab;
 }
 
-// Null: no memory.
+// Opens a slab. Null: no memory.
 UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t units =
       has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
@@ -140,8 +140,8 @@ UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab;
 }
 
-// Before a slab is fetched: one of the few that have waited longest and have
-// some blocks back, though too few for an event. Null: none. Under the cache's lists.
+// Before a slab comes from elsewhere: tries the slabs that have waited longest and have some
+// free blocks, but too few for an event. Null: none. Under the cache's `lists`.
 UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
   constexpr int most_looked_at = 2;
   ClassSlot& slot = cache->slots[size_class];
@@ -159,7 +159,7 @@ UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return nullptr;
 }
 
-// A slab whose blocks would have to be made of fresh memory: others go first.
+// Whether the slab has only fresh memory to carve: other slabs are used first.
 bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
   return ready_list(cache, slab)->free_list == nullptr && !remote_of(slab).has_blocks();
 }
@@ -182,8 +182,8 @@ UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slot.first != 0 ? line_of(slot.first) : find_waiting(cache, size_class);
 }
 
-// Before a class that has slabs of its own gets another one: a slab of its
-// coarser class with a block that was used before. Null: there is none.
+// Before a class with its own slabs gets another one: a slab of its coarser class with a
+// block in touched memory. Null: there is none.
 UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t coarse = size_classes[size_class].coarse;
   if (coarse == size_class) return nullptr;
@@ -192,8 +192,8 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
 }
 
-// In a fork's child, before fresh memory is touched: the class that a slab was got for, this
-// one or its coarser one; 0: none was.
+// In a forked child, before fresh memory is touched: claims a slab left behind, of this
+// class or its coarser one, and returns that class; 0: none.
 std::uint32_t claim_left_behind(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t coarse = size_classes[size_class].coarse;
   if (cache->is_private || !settle_left_behind(size_class, coarse)) return 0;
@@ -201,7 +201,7 @@ std::uint32_t claim_left_behind(ThreadCache* cache, std::uint32_t size_class) no
   return claim_for(cache, coarse) != nullptr ? coarse : 0;
 }
 
-// A block of `serving`, whose first slab has none ready, for a request of `size_class`.
+// A block of class `serving` for a request of `size_class`, when no list of `serving` has a block.
 Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);

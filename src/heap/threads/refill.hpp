@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where blocks come from when the current list of a step has none.
+// The sources of blocks when the current list of a step is empty.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace heapwright::heap {
 
-// A block of the class. Null: no memory. A bounded number of steps: at most 4
-// notices, one claim or opening, one carving of a page, the steps of a class.
+// A block of the class. Null: no memory. Bounded: at most 4 notices, one claim or opening
+// of a slab, one carving of a page, and setting the steps of a class.
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
-// A block of 0 bytes that is out of reach. Null: no place for one was found.
+// An inaccessible block of 0 bytes. Null: no free place was found.
 void* take_empty(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

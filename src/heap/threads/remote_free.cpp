@@ -24,9 +24,8 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
                                                   std::memory_order_relaxed));
 }
 
-// The slab keeps its owner until this notice has been dealt with. The one
-// exception: a slab in the pool may be claimed meanwhile, and then the claimer
-// is to be told.
+// The slab keeps its owner until this notice is handled, with one exception: a slab in the
+// pool may be claimed meanwhile, and then the new owner gets the notice.
 void tell_owner(UnitLine* slab) noexcept {
   count_reason(counters::Reason::remote_notice);
   ThreadCache* owner = slab->owner.load(std::memory_order_acquire);
@@ -40,10 +39,10 @@ void tell_owner(UnitLine* slab) noexcept {
   push_notice(owner, slab);
 }
 
-// After a free that may have been the last of a full slab: says so in the cache that has it, for whoever
-// takes such slabs over (take_over.hpp).
+// After a free that may have been the last of a full slab: tells its cache, for threads that take such slabs
+// over (take_over.hpp).
 void note_if_returned(const UnitLine* slab, std::uint32_t capacity) noexcept {
-  // The slab may be anybody's by now; a cache that is told in vain looks once more.
+  // The slab may have another owner by now; a wrong hint only costs its cache one more check.
   if (remote_of(slab).count() != capacity) return;
   ThreadCache* cache = slab->owner.load(std::memory_order_acquire);
   if (cache == nullptr || cache->has_returned.fetch_add(0, std::memory_order_acq_rel) != 0) return;
@@ -58,7 +57,7 @@ void note_if_returned(const UnitLine* slab, std::uint32_t capacity) noexcept {
 void free_remote(UnitLine* slab, void* block) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - begin_of_slab(slab));
   char* const begin = begin_of_slab(slab);
-  // Once the block is pushed, the slab may be anybody's.
+  // After the push, the slab may have another owner.
   const std::uint32_t capacity = capacity_of_slab(slab);
   RemoteWord word{slab->remote.load(std::memory_order_relaxed)};
   RemoteWord pushed{};
@@ -85,13 +84,13 @@ namespace {
 
 constexpr std::uint32_t most_delayed_bytes = 1024;
 
-// A private heap may be destroyed as soon as its blocks were freed, and its memory be another's.
+// Not for private heaps: they may be destroyed once their blocks are freed, and the memory be reused.
 bool may_wait(const UnitLine* slab) noexcept {
   const ThreadCache* owner = slab->owner.load(std::memory_order_relaxed);
   return (owner == nullptr || !owner->is_private) && class_of_slab(slab).block_bytes <= most_delayed_bytes;
 }
 
-// Who freed it a second time meanwhile may have had its slab closed and its memory be something else.
+// If the block was freed a second time meanwhile, its slab may be closed and its memory reused.
 void free_now(void* block) noexcept {
   UnitLine* const slab = head_line_of(block);
   if (slab == nullptr || slab->kind != UnitKind::slab) [[unlikely]] {

@@ -8,16 +8,16 @@ namespace heapwright::heap {
 
 struct ThreadCache;
 
-// One compare-and-swap on the slab's line, without waiting for anyone; the
-// free that completes the count the owner asked for also tells the owner.
+// One compare-and-swap on the slab's line, lock-free; the free that completes the count
+// requested by the owner also sends the notice.
 void free_remote(UnitLine* slab, void* block) noexcept;
 
-// The same, sixteen such frees of this thread later: the link is written into the block, which the other
-// thread's processor has still, and the compare-and-swap waits for that. Meanwhile the line comes.
-// Until then the block counts as live. One of a private heap, or above 1 KiB, does not wait. `cache` is the
-// calling thread's.
+// The same, delayed by sixteen such frees of this thread: writing the link needs the block's cache line from
+// the other processor, and the compare-and-swap would wait for it. Meanwhile the line is prefetched, and the
+// block counts as live. Blocks of private heaps or above 1 KiB are not delayed. `cache` is the calling
+// thread's.
 void free_remote_later(ThreadCache* cache, UnitLine* slab, void* block) noexcept;
-// All that wait are freed.
+// Frees all delayed blocks.
 void free_delayed(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

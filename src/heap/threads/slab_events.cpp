@@ -22,15 +22,14 @@ void close(ThreadCache* cache, UnitLine* slab) noexcept {
   close_slab(slab);
 }
 
-// The slab leaves the cache for the page source.
+// Returns the slab to the page source.
 void release(ThreadCache* cache, UnitLine* slab) noexcept {
   unkeep(cache, slab);
   leave_class(cache, slab);
   close(cache, slab);
 }
 
-// The slab leaves the cache for the pool. False: a notice about it is under way, or it has three lists of
-// blocks.
+// Moves the slab to the pool. False: its notice is under way, or it has three lists of blocks.
 bool give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
   if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab)) {
     schedule_event(slab, detached_count(cache, slab));
@@ -46,11 +45,11 @@ bool give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
 
 void on_empty(ThreadCache* cache, UnitLine* slab) noexcept {
   if (!keep(cache, slab) && unwatch(slab)) return release(cache, slab);
-  schedule_event(slab, detached_count(cache, slab));  // the notice under way will come back to this
+  schedule_event(slab, detached_count(cache, slab));  // retried when the notice arrives
 }
 
-// Sparse slabs wait in a short ring, for most fill or empty soon; the one that
-// falls out of it goes to the pool.
+// Sparse slabs wait in a short ring, because most fill up or become empty soon; the one
+// that drops out goes to the pool.
 void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   if (has_flag(slab, is_candidate) || keep(cache, slab)) {
     return schedule_event(slab, detached_count(cache, slab));
@@ -69,8 +68,8 @@ void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   if (is_sparse(old, detached_count(cache, old))) give_to_pool(cache, old);
 }
 
-// All of the slab is handed out: told about when an eighth is back, or by the
-// notice that is under way.
+// All of the slab is allocated: requests a notice for when an eighth is free, unless one
+// is under way.
 void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   if (rewatch(slab, slab->carved / 8 + 1) == Watch::reached) enlist(cache, slab);
 }
@@ -79,7 +78,7 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
   const std::uint32_t detached = detached_count(cache, slab);
   if (is_empty(slab, detached)) return on_empty(cache, slab);
   if (!has_flag(slab, is_listed) && !has_blocks(slab)) {
-    // Taken again before the notice about it arrived.
+    // Allocated again before its notice arrived.
     await_blocks(cache, slab);
     return schedule_event(slab);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What happens to a cache's slabs when blocks have come back: a slab is closed,
-// kept, given to the pool or put into the queue again.
+// Reactions to frees in a cache's slabs: a slab is closed, kept, moved to the pool or put
+// back into the queue.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace heapwright::heap {
 
-// What is to be done when the countdown of the slab has reached 0.
+// Called when the slab's countdown reaches 0.
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// `block` of `slab`, which `cache` owns.
+// Frees `block` of `slab`, which `cache` owns.
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
   auto* freed = static_cast<Block*>(block);
   if (slab->free_list == freed) [[unlikely]] {
@@ -25,29 +25,28 @@ inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcep
   }
 }
 
-// A slab that others sent a notice of, and that nobody else works on now; null: none.
-// Under the cache's lists.
+// A slab with a notice from others; null: none. Under the cache's `lists`.
 UnitLine* take_notice(ThreadCache* cache) noexcept;
 
-// Looks at up to `most` slabs that others sent notices of. False: there are no more.
+// Handles up to `most` notices from others. False: there are no more.
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
 
-// The first slab of a queue has nothing left. It may be back in the queue at
-// once, if others freed blocks meanwhile. Under the cache's lists.
+// The first slab of a queue is exhausted. It may rejoin the queue at once if others freed
+// blocks meanwhile. Under the cache's `lists`.
 void retire(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// Told when all of the slab is back. As long as none of it comes from others, the
-// watch that there is will do: most slabs come and go by their owner's calls,
-// and a locked instruction waits for all that the program wrote before it.
+// Requests a notice for when all of the slab is free. While no other thread has freed any of
+// it, an existing watch suffices: most slabs are used by their owner only, and a locked
+// instruction waits for all earlier stores.
 Watch watch_rest(UnitLine* slab) noexcept;
 
-// The first slab of a queue leaves it, for the pool if it has blocks. False: it stays, since a notice about
-// it is under way, or one will come when all of its blocks are free: it has blocks of its own, in a detached
-// list and freed by others, and the pool takes two lists. Under the cache's lists.
+// Removes the first slab of a queue, and moves it to the pool if it has blocks. False: it stays, because its
+// notice is under way, or because it has three lists (its own, a detached one and a remote one; the pool
+// takes two) and will get a notice when all its blocks are free. Under the cache's `lists`.
 bool give_up(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// Of a cache whose thread has ended: one slab with a free block goes to the
-// pool. False: there is none that can.
+// For a cache whose thread has ended: moves one slab with a free block to the pool. False:
+// none can be moved.
 bool give_up_slab(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

@@ -11,14 +11,14 @@ namespace heapwright::heap {
 
 namespace {
 
-// A sparse slab that is the only one of its class stays, up to this sum.
+// A sparse slab that is the only one of its class is kept, up to this total.
 inline constexpr std::uint32_t most_kept_bytes = 128 * 1024;
 
 std::uintptr_t distance_of(const ThreadCache* cache, const BlockList* list) noexcept {
   return reinterpret_cast<std::uintptr_t>(list) - reinterpret_cast<std::uintptr_t>(cache);
 }
 
-// The slab is the first of its queue no more.
+// The slab is no longer the first of its queue.
 void clear_current(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   if (slot.least_step == 0) return;
@@ -45,7 +45,7 @@ void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
 void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
                   std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
-  // One or two steps: of 8 bytes, where classes are 16 apart. That of 0 bytes has no list.
+  // One or two steps: steps are 8 bytes, classes 16 apart. The step of 0 bytes has no list.
   const std::size_t last = step_of(block_bytes_of(size_class));
   const std::size_t first = size_class <= 2 ? last : last - 1;
   const std::uintptr_t distance = distance_of(cache, list);

@@ -18,9 +18,9 @@ bool may_have_returned(const ThreadCache* cache) noexcept {
   return cache->has_returned.load(std::memory_order_acquire) != 0 || cache->is_looked_through;
 }
 
-// Those that were looked at in vain are looked at again when another slab is said to be back. That is
-// forgotten before the looks, and each of these steps writes: who says it meanwhile is either seen
-// here or sees that it has to say it again (tests/heap/take_over_model.cpp).
+// Slabs that were not yet fully free are checked again when another slab is reported. The report is cleared
+// before the checks, and each of these steps writes: a concurrent report is either seen here, or its sender
+// sees that it must report again (tests/heap/take_over_model.cpp).
 UnitLine* next_to_look_at(ThreadCache* cache) noexcept {
   if (cache->pending == 0) cache->pending = cache->notified.exchange(0, std::memory_order_acq_rel);
   if (cache->pending == 0 && cache->has_returned.exchange(0, std::memory_order_acq_rel) != 0) {
@@ -42,7 +42,7 @@ void take_out(ThreadCache* cache, UnitLine* slab) noexcept {
   clear_flag(slab, is_candidate);
   leave_class(cache, slab);
   count_blocks(cache, slab, 0);
-  // While the lists are held: the cache may remember the slab as a candidate, and asks whose it is.
+  // Under the lists: the cache may still have the slab as a candidate, and checks its owner.
   slab->owner.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -52,7 +52,7 @@ bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age
   return static_cast<std::uint16_t>(now - (noticed - 1)) >= least_age;
 }
 
-// None: there was no notice, or somebody else looks at them.
+// No notices: there were none, or another thread is handling them.
 struct Taken {
   std::uint32_t notices;
   std::uint32_t units;
