@@ -109,7 +109,7 @@ class arena : public std::pmr::memory_resource {
     if constexpr (leaves_note<T>) register_note<T>(note, object, 1);
     return object;
   }
-  // `count` value-initialized objects.
+  // `count` value-initialized objects. Throws std::length_error if they exceed the address space.
   template <class T>
   std::span<T> create_array(std::size_t count) {
     if (count > most_bytes / sizeof(T)) detail::throw_length_error("heapwright::arena::create_array");
@@ -201,7 +201,7 @@ class arena : public std::pmr::memory_resource {
   // usage() as one line for logs.
   std::string report() const { return detail::arena_report(usage()); }
 
-  // From now on, a created object that allocates outside the arena in its
+  // From now on a created object that allocates outside the arena in its
   // constructor, or frees such memory in its destructor, ends the program with its
   // type's name. Returns false in programs that do not implement heap_budget.hpp.
   bool forbid_foreign_memory() noexcept { return watch_.start(); }

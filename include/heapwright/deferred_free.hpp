@@ -2,7 +2,7 @@
 // Moves the cost of freeing large objects out of latency-critical code.
 // Documentation: docs/parts/deferred_free.md
 //
-// length: the ring, who drains it, and what a fork finds
+// length: the ring buffer, its draining, and fork handling
 //
 // A ring buffer of fixed size, filled by its owner thread. It is drained by the
 // owner when idle, by the owner when full (counted), or by a background thread.
@@ -68,6 +68,7 @@ class deferred_free {
  public:
   using destroy_function = void (*)(void* object);
 
+  // The calling thread becomes the owner. Throws std::bad_alloc.
   explicit deferred_free(const deferred_options& options = {})
       : deferred_free(options, std::make_unique<entry[]>(ring_of(options.entries))) {}
   deferred_free(const deferred_free&) = delete;
@@ -398,6 +399,7 @@ struct deferring_deleter {
   }
 };
 
+// A shared_ptr with deferring_deleter: two allocations.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_deferred(Args&&... args) {
   static_assert(!std::is_array_v<T>, "make_shared_deferred makes single objects");

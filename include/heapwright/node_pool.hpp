@@ -68,6 +68,7 @@ class node_pool final : public std::pmr::memory_resource {
     take_all_back();
   }
 
+  // O(1) except for upstream; throws what upstream throws.
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
     const std::size_t index = size_index(bytes, alignment);
     void* given = index > largest_index ? allocate_large(bytes, alignment) : take(sizes_[index], index);

@@ -110,6 +110,7 @@ class object_pool {
     }
   }
 
+  // Linear in the idle objects.
   pool_statistics statistics() const noexcept {
     pool_statistics result{};
     result.idle_objects = idle_.size();

@@ -200,7 +200,7 @@ class shared_object_pool {
       while (first != nullptr) delete std::exchange(first, first->next);
     }
   };
-  // A thread's magazines of all pools of this type, given back at its end.
+  // A thread's magazines of all pools of this type, retired when it ends.
   struct thread_magazines {
     static constexpr std::size_t lists = 64;
     std::array<magazine*, lists> first{};  // by the pool's id, so that lookup stays fast with many pools

@@ -51,7 +51,7 @@ class decayed_histogram {
         longest_batch_(std::max<std::uint32_t>(half_life_samples / 32, 1)),
         growth_of_batch_(growth_over(1)) {}
 
-  // True when a batch is complete: a good moment to ask for a percentile.
+  // True when a batch is complete: a good time to recompute a percentile.
   bool add(std::uint64_t size) noexcept { return add_to_class(size_class_of(size)); }
   bool add_to_class(std::size_t index) noexcept {
     weights_[index] += weight_;

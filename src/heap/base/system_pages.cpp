@@ -80,7 +80,7 @@ Mapping map_at(void* begin, std::size_t bytes) noexcept {
   return Mapping::occupied;
 }
 
-// A limit may refuse the mapping although the range is free; the error tells.
+// A limit may refuse the mapping although the range is free; the error distinguishes that.
 bool is_unmapped(void* begin, std::size_t bytes) noexcept {
   const long result = call_mmap(begin, bytes, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
   if (is_error(result)) return result == -ENOMEM;

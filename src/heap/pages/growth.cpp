@@ -91,7 +91,7 @@ void raise_used(std::size_t bytes) noexcept {
 }
 
 // Maps units at the frontier and returns the first; 0: refused. A range that cannot be
-// mapped is given back, or skipped for good if the frontier has moved on or another
+// mapped is released, or skipped for good if the frontier has moved on or another
 // mapping is in it.
 std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
   constexpr int most_obstacles = 64;

@@ -7,7 +7,7 @@
 
 namespace heapwright::heap {
 
-// For a growth still without data: asks for huge pages, or tries one first, as set.
+// For a new growth without data: asks for huge pages, or tries one first, as the setting says.
 void ask_for_growth(char* begin, std::size_t bytes) noexcept;
 
 // Asks for the range and touches one of its huge pages; if that takes longer than the 512 faults it saves,

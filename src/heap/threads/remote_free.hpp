@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Freeing a block of a slab that belongs to another thread, or to nobody.
+// Frees blocks of slabs that belong to another thread or have no owner.
 #pragma once
 
 #include "heap/pages/region.hpp"
