@@ -64,8 +64,8 @@ inline void bury(buried_node* node) noexcept {
 
 }  // namespace detail
 
-// Holds a T that lives as long as the process and ends by an exit policy. `quick`
-// takes effect at exit() or the return of main: exit handlers and static
+// Holds a T that lives as long as the process; an exit policy decides how it ends.
+// `quick` takes effect at exit() or the return of main: exit handlers and static
 // destructors registered before this object do not run.
 template <class T>
 class lives_until_exit {

@@ -47,7 +47,7 @@ struct cached_block {
   cached_block* next = nullptr;  // while a policy holds it
 };
 
-// Rounds a request as any heap would.
+// Rounds a request up to 8 bytes, as any heap does.
 constexpr std::size_t rounded_request(std::size_t request) noexcept {
   return request > SIZE_MAX - 16 ? request : (std::max<std::size_t>(request, 1) + 7) / 8 * 8;
 }
