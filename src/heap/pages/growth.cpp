@@ -177,7 +177,7 @@ bool place_at(std::uintptr_t base, std::size_t span_bytes) noexcept {
 }
 
 // A random place in the middle of the address space, away from the program's mappings and
-// the kernel's choice: of 128 TiB, 48 from 32 on, which is 29 bits of randomness. With
+// the kernel's choice: of 128 TiB, 48 from 32 on, which is almost 30 bits of randomness. With
 // address randomization off, as under a debugger, the place is always the same.
 std::uintptr_t draw_place() noexcept {
   const int on_stack = 0;
