@@ -3,6 +3,8 @@
 # run as root (otherwise it says which), Python packages into .venv.
 
 PYTHON ?= python3
+# Where it is set, each of the tests' two thousand commands compiles all of its modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 JOBS ?= $(shell nproc)
 HEAPWRIGHT := .venv/bin/heapwright
 # Whether the C++ tests and target programs are built as well.

@@ -35,8 +35,8 @@ set(all "")
 foreach(header ${headers})
   get_filename_component(name ${header} NAME)
   string(APPEND all "#include <${header}>\n")
-  # What a header includes does not depend on exceptions: without them, all are compiled together below.
-  if(OPTIONS MATCHES "-fexceptions")
+  # What a header includes depends neither on exceptions nor on the level: otherwise all are compiled together below.
+  if(OPTIONS MATCHES "-O0.*-fexceptions")
     file(WRITE ${WORK}/${name}.cpp "#include <${header}>\n")
     compile(${header} c++20 ${WORK}/${name}.cpp)
   endif()
