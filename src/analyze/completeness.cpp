@@ -86,7 +86,8 @@ Completeness completeness_of(const order::Source& source, const std::vector<trac
   const auto gaps = find_gaps(source);
   result.sequence_gaps = gaps.missing;
   if (gaps.missing != 0) {
-    result.reasons.push_back(std::to_string(gaps.missing) + " events are missing by their numbers");
+    result.reasons.push_back(std::to_string(gaps.missing) +
+                             " events are missing, by the gaps in their numbers");
   }
   if (gaps.has_overlap) {
     result.reasons.emplace_back("some events of a thread are numbered twice");

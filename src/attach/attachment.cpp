@@ -64,7 +64,7 @@ void Attachment::attach() {
     }
   }
   give_up();
-  throw Refusal("its threads never stood where they can be stopped; try again");
+  throw Refusal("its threads never reached code where they can be stopped; try again");
 }
 
 void Attachment::give_up() {
@@ -122,7 +122,7 @@ void Attachment::refuse_if_changed() const {
     const bool is_ours = std::any_of(plan_.regions.begin(), plan_.regions.end(), [&](const auto& region) {
       return find_patch(memory_, region, patch.function) != nullptr;
     });
-    if (now != patch.original && !is_ours) throw Refusal("it changed while it was looked at; try again");
+    if (now != patch.original && !is_ours) throw Refusal("its code changed meanwhile; try again");
   }
 }
 
@@ -136,7 +136,7 @@ void Attachment::map_region(RemoteCalls& call) const {
   check_call(call(SYS_mprotect, region_.data(), region_.tail() - region_.data(), PROT_READ | PROT_WRITE),
              "protect memory");
   check_call(call(SYS_madvise, region_.threads(), image.threads_bytes(), wipe_on_fork),
-             "have memory wiped at a fork, which needs Linux 4.14");
+             "have memory wiped on fork, which needs Linux 4.14");
   const auto placed = image.placed_at(region_.image());
   memory_.must_write(region_.image(), placed.data(), placed.size());
 }

@@ -6,17 +6,17 @@
 namespace heapwright::attach {
 
 const char help_text[] =
-    R"(Has the heap calls of a process that runs counted, until standard input ends.
+    R"(Counts the heap calls of a running process, until standard input ends.
 
   heapwright-attach [--record] [--force] PID
 
-  --record            for heapwright-collect, which records them
-  --force             attach to a process with a filter of system calls as well
+  --record            let heapwright-collect record them instead
+  --force             attach even if the process has a seccomp filter
   --version, --help
 
-Prints a line of JSON when it has begun and one when it has ended. The counters
-are in /dev/shm/heapwright-PID.calls, which stays for who started this program.
-heapwright count --pid PID and heapwright record --pid PID do all of it.
+Prints a line of JSON when it has attached and one when it has detached. The
+counters are in /dev/shm/heapwright-PID.calls, which remains for the caller.
+heapwright count --pid PID and heapwright record --pid PID do all of this.
 )";
 
 namespace {
@@ -26,7 +26,7 @@ pid_t parse_process(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, process);
   if (error != std::errc{} || stop != end || process <= 0) {
-    throw UsageError("'" + text + "' is no process id; heapwright-attach --help says what is expected");
+    throw UsageError("'" + text + "' is not a process id; see heapwright-attach --help");
   }
   return process;
 }
@@ -45,7 +45,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
     } else if (argument == "--version") {
       options.show_version = true;
     } else if (options.process != 0) {
-      throw UsageError("name one process only");
+      throw UsageError("name only one process");
     } else {
       options.process = parse_process(argument);
     }

@@ -150,7 +150,7 @@ class Planner {
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
     if (entry == Entry::dlclose_) {
       plan_.notes.push_back(
-          "libraries that are unloaded may be named for those that take their place: " + name + " " + why);
+          "an unloaded library may be named instead of the one loaded in its place: " + name + " " + why);
       return;
     }
     plan_.notes.push_back(
@@ -176,7 +176,7 @@ class Planner {
       return slot.function == function && slot.original == patch.original;
     });
     const auto index = static_cast<std::size_t>(known - plan_.slots.begin());
-    if (index == max_slots) return "is one of too many";
+    if (index == max_slots) return "exceeds the number of functions that can be patched";
     patch.code = Region(plan_.region, image_).code_of_slot(index);
     const MovedEntry moved = move_entry(code, function, patch.code);
     if (!moved.refusal.empty()) return moved.refusal;

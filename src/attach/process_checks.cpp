@@ -52,8 +52,8 @@ void check_threads(pid_t process, bool is_forced, const char* option) {
     }
     if (number_in(status["Seccomp"]) == 2 && !is_forced) {
       throw Refusal(
-          std::string("it has a filter of system calls (seccomp) that may end it at those made to attach; ") +
-          option + " attaches all the same");
+          std::string("it has a seccomp filter that may kill it for the system calls made to attach; ") +
+          option + " attaches anyway");
     }
   }
 }
@@ -64,10 +64,10 @@ void check_process(pid_t process, pid_t asker, bool is_forced, const char* optio
   auto status = read_status(process);
   if (status.empty() || process <= 0) throw Refusal("there is no such process");
   if (const long group = number_in(status["Tgid"]); group != process) {
-    throw Refusal("it is a thread of process " + std::to_string(group) + "; name that");
+    throw Refusal("it is a thread of process " + std::to_string(group) + "; name that process");
   }
   if (process == getpid() || process == asker) throw Refusal("it is heapwright itself");
-  if (is_kernel_thread(process)) throw Refusal("it is a thread of the kernel and has no heap");
+  if (is_kernel_thread(process)) throw Refusal("it is a kernel thread and has no heap");
   if (has_ended(process, process) && threads_of(process).size() <= 1) throw Refusal("it has ended");
   if (number_in(status["TracerPid"]) != 0) throw Refusal(why_not_traced(process));
   check_program(process);

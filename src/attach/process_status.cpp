@@ -92,7 +92,7 @@ std::string why_not_traced(pid_t process) {
   const Users users = users_of(status);
   const long own = geteuid();
   if (users.real != own && users.effective != own) {
-    return "it is of user " + std::to_string(users.effective) + "; become that user, or root";
+    return "it belongs to user " + std::to_string(users.effective) + "; become that user, or root";
   }
   if (users.real != users.effective || users.effective != users.saved) {
     return "it runs a setuid program; only root may attach to it";
@@ -101,7 +101,7 @@ std::string why_not_traced(pid_t process) {
   struct stat file {};
   if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
       file.st_uid != static_cast<uid_t>(users.effective)) {
-    return "it has forbidden to be looked at (PR_SET_DUMPABLE), or has file capabilities; only root may "
+    return "it is not dumpable (PR_SET_DUMPABLE) or has file capabilities; only root may "
            "attach to it";
   }
   std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");

@@ -147,7 +147,7 @@ void RecordingObserver::describe(const Plan& plan) const {
   static_assert(offsetof(ProcessBlock, modules) == page_bytes);
   void* const memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
                             static_cast<off_t>(session::process_offset(0)));
-  if (memory == MAP_FAILED) throw Refusal("there is no memory for what it calls");
+  if (memory == MAP_FAILED) throw Refusal("there is no memory to record its calls");
   auto* const block = static_cast<ProcessBlock*>(memory);
   block->process_id = static_cast<std::uint32_t>(process_);
   block->parent_process_id = static_cast<std::uint32_t>(number_in(read_status(process_)["PPid"]));

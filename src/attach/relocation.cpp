@@ -75,7 +75,7 @@ class Mover {
     while (taken_ < jump_bytes) {
       Instruction instruction;
       if (has_ended_ || !decoder_.decode(code_.subspan(taken_), instruction)) {
-        refuse(has_ended_ ? "is too short" : "begins with bytes that are no instruction");
+        refuse(has_ended_ ? "is too short" : "begins with bytes that are not an instruction");
         return false;
       }
       moved_.instructions.push_back({taken_, moved_.code.size()});
@@ -91,7 +91,7 @@ class Mover {
 
   // What is wrong with it; nullptr: nothing.
   const char* move(const Instruction& instruction) {
-    if (code_[taken_] == breakpoint_opcode) return "has a debugger's breakpoint at its begin";
+    if (code_[taken_] == breakpoint_opcode) return "begins with a debugger's breakpoint";
     if (is_branch(instruction)) return move_branch(instruction);
     if (instruction.meta.category == ZYDIS_CATEGORY_CALL) return "begins with a call";
     const std::size_t at = moved_.code.size();
@@ -104,7 +104,7 @@ class Mover {
   // Memory that is named by its distance from the instruction.
   const char* move_reference(const Instruction& instruction, std::size_t at) {
     const auto& displacement = instruction.raw.disp;
-    if (displacement.size != 32) return "refers to its place in a way that is not known";
+    if (displacement.size != 32) return "refers to its own address in an unknown way";
     const std::uint64_t target =
         from_ + taken_ + instruction.length + static_cast<std::uint64_t>(displacement.value);
     const auto distance = static_cast<std::int64_t>(target - (to_ + at + instruction.length));
@@ -121,7 +121,7 @@ class Mover {
     }
     if (!is_plain_jump(instruction)) {
       return instruction.meta.category == ZYDIS_CATEGORY_CALL ? "begins with a call"
-                                                              : "begins with a branch of another kind";
+                                                              : "begins with an unsupported branch";
     }
     moved_.code.push_back(jump_opcode);
     return add_distance(target);

@@ -62,7 +62,7 @@ void RemoteCalls::step() {
     if (waited != thread_.id || !WIFSTOPPED(status)) {
       thread_.is_stopped = false;
       if (waited == thread_.id && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
-        throw Refusal("its filter of system calls (seccomp) has ended it, at a call that was made in it");
+        throw Refusal("its seccomp filter killed it for a system call that was made in it");
       }
       check(-1, thread_.id);
     }

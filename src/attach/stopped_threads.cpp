@@ -136,9 +136,8 @@ void StoppedThreads::wait_for(StoppedThread& thread, Clock::time_point until) {
     }
     if (waited < 0 && errno != EINTR) return;
     if (Clock::now() < until) continue;
-    throw NotStopped("its thread " + std::to_string(thread.id) +
-                     " does not stop, it waits within the kernel (" + state_of(process_, thread.id) +
-                     "); try again");
+    throw NotStopped("its thread " + std::to_string(thread.id) + " does not stop; it waits in the kernel (" +
+                     state_of(process_, thread.id) + "); try again");
   }
 }
 

@@ -263,8 +263,8 @@ void Collector::check_limits(std::uint64_t now_ns) {
     const TraceFile& file = process.recording->file();
     if (is_beyond_keeping(*process.recording)) {
       say_error(
-          "the blocks that live fill the file that --room allows; sampling stops here, the program goes "
-          "on. Give more --room, or a larger --sample");
+          "live blocks fill the size that --room allows; sampling stops here, the program goes on. "
+          "Use a larger --room or --sample");
       return stop(EndReason::size_limit, 0);
     }
     if (!file.is_failed()) continue;
@@ -355,7 +355,7 @@ void Collector::end_detached(LiveProcess& process) {
   }
   say_error(
       "heapwright-attach was killed: the recording stops here. The program goes on, a little slower; "
-      "attaching to it again puts that right");
+      "attach to it again to repair that");
   // Its hooks are still there, and in this memory.
   is_stopped_ = true;
   session_.control().is_recording.store(0, std::memory_order_release);

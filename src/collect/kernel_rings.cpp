@@ -94,7 +94,7 @@ std::string reason_of(int error_number) {
     case EPERM:
       return level.empty() || level[0] == '-' || level <= "2"
                  ? "not allowed here (a container's rules, or no memory to lock)"
-                 : "not allowed: kernel.perf_event_paranoid is " + level + ", 2 would do";
+                 : "not allowed: kernel.perf_event_paranoid is " + level + "; 2 is enough";
     case ENOSYS:
     case ENOENT:
       return "this kernel has no perf events, or a filter hides them";

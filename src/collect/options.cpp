@@ -24,32 +24,32 @@ const char help_text[] =
   --free-stacks       keep the call stack of every release
   --no-stacks         keep no call stacks
   --no-durations      do not time the calls
-  --no-residency      do not look which pages are in memory
-  --no-kernel-events  do not ask the kernel for page faults and waits within calls
+  --no-residency      do not scan which pages are resident
+  --no-kernel-events  do not record page faults and waits within calls
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
-  --max-size BYTES    stop recording when the files have this size together
-  --room BYTES        with --sample: forget what is over, so that each file stays below,
-                      and files of images that an exec replaced; without scans of
-                      resident pages and the kernel's events
+  --max-size BYTES    stop recording when the files together reach this size
+  --room BYTES        with --sample: drop freed blocks, so that each file stays below
+                      this size, and files of images that exec replaced; turns off
+                      scans of resident pages and kernel events
   --duration SECONDS  stop recording after this time
-  --control FILE      start and stop while FILE says "start" or "stop"
+  --control FILE      start or stop when FILE says "start" or "stop"
   --paused            do not record until told to start
   --keep-arguments    store the program's arguments in the trace
   --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
-  --pid PID           record a process that runs, until --duration or Ctrl-C
-  --despite-seccomp   with --pid: also one with a filter of system calls, which
-                      may end it
+  --pid PID           record a running process, until --duration or Ctrl-C
+  --despite-seccomp   with --pid: attach even if the process has a seccomp filter,
+                      which may kill it
   --attacher PATH     heapwright-attach, which --pid needs
   --library PATH      the recorder, libheapwright-record.so
-  --behind PATH       a library to preload behind the recorder
+  --behind PATH       a library to preload after the recorder
   --json              print a summary as JSON on standard output at the end
   --summary FILE      write that summary to FILE
   --quiet             print nothing but errors
   --version, --help
 
 BYTES may end in k, M or G. The program goes on when a recording stops; its
-exit code is passed through (128 + signal number when it was killed).
+exit code is passed through (128 + signal number if it was killed).
 )";
 
 namespace {
@@ -154,7 +154,7 @@ const std::map<std::string, SetValue>& values() {
 
 void check_what_is_recorded(const Options& options) {
   if (options.process == 0 && options.despite_seccomp) {
-    throw UsageError("--despite-seccomp needs --pid PID; a program that is started is never refused for it");
+    throw UsageError("--despite-seccomp needs --pid PID; a seccomp filter matters only for attaching");
   }
   if (options.process == 0 && options.command.empty()) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
@@ -162,10 +162,10 @@ void check_what_is_recorded(const Options& options) {
   if (options.process == 0) return;
   if (!options.behind_path.empty()) throw UsageError("--pid starts no program: leave out --behind");
   if (!options.command.empty()) {
-    throw UsageError("--pid records a process that runs: leave out the program");
+    throw UsageError("--pid records a running process: leave out the program");
   }
   if (options.follow_children) {
-    throw UsageError("--pid records one process without its children: leave --children away");
+    throw UsageError("--pid records one process without its children: leave out --children");
   }
 }
 

@@ -129,7 +129,7 @@ class Check {
       file_path = interpreter;
     }
     return refuse("'" + result_.arguments[0] +
-                  "': too many scripts in a row; name the interpreter's program itself");
+                  "': too many nested interpreters; run the innermost one directly");
   }
 
  private:

@@ -55,9 +55,7 @@ RecordingContext context_of(const Options& options, const TickClock& clock, int 
   RecordingContext context{options, clock, host_name(), static_cast<std::uint32_t>(options.process), {}, {},
                            {},      {},    stream};
   context.notes.emplace_back(
-      "attached to while it ran: blocks from before are unknown; mmap and the like, and its children, are "
-      "not "
-      "recorded");
+      "attached while it ran: earlier blocks are unknown; mmap calls and child processes are not recorded");
   context.unseen = attached.unseen();
   return context;
 }

@@ -35,9 +35,10 @@ std::string absolute_library(const std::string& what, const std::string& given, 
                      "); build it or name it with " + option);
   }
   if (path.find_first_of(": \t") != std::string::npos) {
-    throw UsageError(
-        "the path of " + what + " '" + path +
-        "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with " + option);
+    throw UsageError("the path of " + what + " '" + path +
+                     "' contains a space or a colon, which LD_PRELOAD does not allow; copy it elsewhere and "
+                     "name it with " +
+                     option);
   }
   return path;
 }

@@ -20,14 +20,13 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
   }
   const std::uint64_t unseen = block.unseen_calls.load(std::memory_order_relaxed);
   if (unseen != 0) {
-    notes.push_back(
-        std::to_string(unseen) +
-        " calls to functions of the allocator's own (mi_heap_destroy and the like) are not in the "
-        "trace: what they allocated or released is unknown");
+    notes.push_back(std::to_string(unseen) +
+                    " calls to the allocator's own functions (such as mi_heap_destroy) are not in the "
+                    "trace: what they allocated or released is unknown");
   }
   if (damaged_slots != 0) {
     notes.push_back(std::to_string(damaged_slots) +
-                    " records were damaged: the program writes over the recorder's memory");
+                    " records were damaged: the program overwrites the recorder's memory");
   }
   return notes;
 }

@@ -235,7 +235,7 @@ std::vector<std::string> lines_of(const Report& report) {
   if (report.files.empty() && report.attached.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
     why += report.notes.empty()
-               ? "It made none, has an allocator of its own, or started without LD_PRELOAD (a wrapper that "
+               ? "It made none, has its own allocator, or started without LD_PRELOAD (a wrapper that "
                  "clears the environment; --children follows programs it starts)"
                : report.notes.front();
     lines.push_back(why);

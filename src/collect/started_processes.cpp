@@ -292,7 +292,7 @@ std::string StartedProcesses::why_not(std::uint32_t process_id, const Process& p
   return process.has_address_limit
              ? "it ended before its first heap call, or its address space has no room for the recorder "
                "(ulimit -v)"
-             : "it came up without the recorder (LD_PRELOAD was not passed on, or a sandbox is in the way), "
+             : "it started without the recorder (LD_PRELOAD was not passed on, or a sandbox blocks it), "
                "or ended before its first heap call";
 }
 

@@ -39,7 +39,7 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, bool is_pr
   }
   if (has_recorded_names(allocator)) return "";
   return "'" + path + "' is " + allocator +
-         ": calls to functions of its own are not seen, only those to malloc and free";
+         ": calls to its own functions are not seen, only those to malloc and free";
 }
 
 const std::string& UnseenAllocators::line_of(const std::string& path, bool is_program) {

@@ -23,7 +23,7 @@ class MappedArray {
   explicit MappedArray(std::size_t count) : count_(count), bytes_(count * sizeof(T) + 1) {
     void* memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) refuse("no %zu bytes of memory for bookkeeping", bytes_);
+    if (memory == MAP_FAILED) refuse("cannot get %zu bytes of memory for bookkeeping", bytes_);
     elements_ = static_cast<T*>(memory);
   }
   ~MappedArray() { munmap(static_cast<void*>(elements_), bytes_); }

@@ -90,7 +90,7 @@ template <typename Store>
 void measure(const Options& options, figures::Report& report, Store& store) {
   const std::uint64_t count = options.count("objects");
   const std::uint64_t rounds = options.count("rounds");
-  if (rounds < 2) figures::refuse("--rounds takes 2 or more: the first one is shown apart");
+  if (rounds < 2) figures::refuse("--rounds takes 2 or more: the first one is shown separately");
   figures::MappedArray<Object*> objects(count);
   figures::MappedArray<double> making_ns(rounds);
   figures::MappedArray<double> ending_ns(rounds);

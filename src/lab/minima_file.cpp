@@ -18,7 +18,7 @@ void fold_minima(std::string_view path, figures::MappedArray<std::uint32_t>& tim
   if (file < 0 || fstat(file, &status) != 0) figures::refuse("--minima %s cannot be written", path.data());
   const bool is_new = status.st_size == 0;
   if (!is_new && static_cast<std::size_t>(status.st_size) != bytes) {
-    figures::refuse("--minima %s is of a run with another number of operations; name a new file",
+    figures::refuse("--minima %s is from a run with another number of operations; name a new file",
                     path.data());
   }
   if (is_new && ftruncate(file, static_cast<off_t>(bytes)) != 0) {

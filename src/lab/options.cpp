@@ -56,7 +56,7 @@ std::size_t Options::choice(std::string_view name,
   const std::string_view wanted = text(name);
   const auto* found = std::find(names.begin(), names.end(), wanted);
   if (found == names.end()) {
-    figures::refuse("--%.*s %.*s is not known; the first of the known ones is %.*s", width(name), name.data(),
+    figures::refuse("--%.*s %.*s is unknown; the first known value is %.*s", width(name), name.data(),
                     width(wanted), wanted.data(), width(*names.begin()), names.begin()->data());
   }
   return static_cast<std::size_t>(found - names.begin());

@@ -17,7 +17,7 @@ constexpr Parameter parameters[] = {{"size", "40"}, {"total", "100000000", true}
 
 std::uint64_t block_count(const Options& options) {
   const std::uint64_t size = options.count("size");
-  if (size == 0) figures::refuse("--size 0 is too small; 1 is the least");
+  if (size == 0) figures::refuse("--size 0 is too small; the minimum is 1");
   return (options.count("total") + size - 1) / size;
 }
 

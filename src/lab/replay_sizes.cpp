@@ -28,7 +28,8 @@ std::vector<buffer_event> read_events(std::FILE* input) {
     }
     const auto request = static_cast<std::uint64_t>(-(number + 1));
     if (request >= is_lent.size() || !is_lent[request]) {
-      figures::refuse("request %llu is given back but not out", static_cast<unsigned long long>(request));
+      figures::refuse("request %llu is returned but not outstanding",
+                      static_cast<unsigned long long>(request));
     }
     is_lent[request] = false;
     events.push_back({request, 0});

@@ -96,7 +96,7 @@ cached_buffers::Settings cache_of(const Detail& detail) {
       for (const auto name : cached_buffers::policy_names) policies += " " + std::string(name);
       throw trace::TraceError("buffer_cache takes total_bytes=1M, buffers=256 (up to " +
                               std::to_string(most_cached_buffers) + "), policy=NAME of" + policies +
-                              ", with commas between them; not '" + std::string(words) + "'");
+                              ", separated by commas; not '" + std::string(words) + "'");
     }
     begin = end + 1;
   }

@@ -20,7 +20,7 @@ const char* why_nothing(Change change) noexcept {
     case Change::reserve:
       return "no block of these sites grows: there is nothing to reserve";
     case Change::small_vector:
-      return "no block of these sites is so small, or none is made there";
+      return "no block of these sites is that small, or none is allocated there";
     case Change::deferred_free:
       return "no block of these sites is freed, or none is made there";
     case Change::exit_policy:
@@ -324,15 +324,15 @@ void ChangeMarker::drop_last_releases(std::size_t part) {
 void ChangeMarker::check(std::size_t part) const {
   if (!replaced_[part].is_growth()) {
     throw trace::TraceError(
-        "blocks of these sites give way to others of any size: they do not grow, and have nothing to "
+        "blocks of these sites are replaced by blocks of any size: they do not grow, so there is nothing to "
         "reserve");
   }
   if (request_.has_phase(part) && counts_[part].events == 0) {
     std::string known;
     for (const auto& name : ended_phases_) known += (known.empty() ? "" : ", ") + name;
-    throw trace::TraceError("no thread that makes blocks at these sites ends a phase " +
-                            request_.phases[part] +
-                            (known.empty() ? "; no phase ends in the recording" : "; there end: " + known));
+    throw trace::TraceError(
+        "no thread that makes blocks at these sites ends a phase " + request_.phases[part] +
+        (known.empty() ? "; no phase ends in the recording" : "; phases that end there: " + known));
   }
   if (counts_[part].blocks == 0) refuse_part(request_.parts[part].change, request_.parts.size());
 }

@@ -120,9 +120,9 @@ replay::ChangeRequest request_of(const char* parts, const char* stacks) {
   }
   std::ifstream file(stacks, std::ios::binary);
   request.part_of_stack.assign(std::istreambuf_iterator<char>(file), {});
-  if (request.part_of_stack.empty()) figures::refuse("cannot read %s, or nothing is in it", stacks);
+  if (request.part_of_stack.empty()) figures::refuse("cannot read %s, or it is empty", stacks);
   const auto most = *std::max_element(request.part_of_stack.begin(), request.part_of_stack.end());
-  if (most > request.parts.size()) figures::refuse("%s names a change that is not there", stacks);
+  if (most > request.parts.size()) figures::refuse("%s names a change that was not given", stacks);
   return request;
 }
 
@@ -196,10 +196,11 @@ void check_memory(const replay::Stage& stage) {
   if (needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
     const auto unseen = stage.plan().header().large_blocks - stage.plan().header().seen_blocks;
-    figures::end(exit_no_memory,
-                 "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it where there is more%s",
-                 static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi,
-                 unseen == 0 ? "" : " (blocks that no scan of resident pages saw count as touched whole)");
+    figures::end(
+        exit_no_memory,
+        "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it on a machine with more%s",
+        static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi,
+        unseen == 0 ? "" : " (blocks that no scan of resident pages saw count as touched whole)");
   }
 }
 
@@ -212,7 +213,7 @@ int run_timed(const char* path, const char* times_path) {
 }
 
 int run_with_gaps(const char* path, std::uint64_t rate_permille) {
-  if (rate_permille == 0) figures::refuse("the rate is 1 permille or more");
+  if (rate_permille == 0) figures::refuse("the rate must be 1 permille or more");
   replay::Stage stage(path);
   check_memory(stage);
   replay::DueTimes due(stage.plan(), static_cast<double>(rate_permille) / 1000);
@@ -268,7 +269,7 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
     replay::DependencyOrder order(stage, order_name == "dry");
     return run(order);
   }
-  figures::refuse("the order is recorded, checked, dependency or dry");
+  figures::refuse("the order must be recorded, checked, dependency or dry");
 }
 
 }  // namespace

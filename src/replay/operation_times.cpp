@@ -19,10 +19,10 @@ OperationTimes::OperationTimes(const char* path, const PlanFile& plan) : plan_(p
   struct stat status {};
   if (descriptor < 0 || fstat(descriptor, &status) != 0) figures::refuse("cannot write the times %s", path);
   const auto file_bytes = static_cast<std::size_t>(status.st_size);
-  if (file_bytes != 0 && file_bytes != bytes_) figures::refuse("the times %s are of another plan", path);
+  if (file_bytes != 0 && file_bytes != bytes_) figures::refuse("the times %s belong to another plan", path);
   // Room that is missing later would be a signal.
   if (posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_)) != 0) {
-    figures::refuse("no room for the times %s; name a folder on a larger disk by TMPDIR", path);
+    figures::refuse("no room for the times %s; set TMPDIR to a folder on a larger disk", path);
   }
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   close(descriptor);

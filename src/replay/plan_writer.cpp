@@ -145,7 +145,7 @@ void PlanWriter::write_at(std::uint64_t offset, const void* data, std::size_t by
     if (written <= 0) {
       throw trace::TraceError("no room for the plan " + path_ + ": " + std::strerror(errno) +
                               (errno == EFBIG ? "; raise the limit of file sizes (ulimit -f)"
-                                              : "; name a folder on a larger disk by TMPDIR"));
+                                              : "; set TMPDIR to a folder on a larger disk"));
     }
     at += written;
     bytes -= static_cast<std::size_t>(written);

@@ -114,7 +114,7 @@ std::string problem_of(const Object& object, Match best, const std::string& seen
   switch (best) {
     case Match::other_build:
       return seen +
-             " is another build than the recorded one (build id differs): keep the recorded file, or name a "
+             " is not the recorded build (build id differs): keep the recorded file, or name a "
              "folder that has it with --debug-root";
     case Match::not_elf:
       return seen + " is not an ELF program or library";

@@ -92,7 +92,7 @@ std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage)
     if (is_after_end && next == end) break;
     const std::string length = std::to_string(next - offset) + " bytes ";
     damage.push_back(
-        {offset, next == end ? length + "at the end are no whole chunk: the file was cut or damaged there"
+        {offset, next == end ? length + "at the end are not a whole chunk: the file was cut or damaged there"
                              : length + "are unreadable and were skipped"});
     offset = next;
   }

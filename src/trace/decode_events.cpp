@@ -16,7 +16,7 @@ namespace {
 [[noreturn]] void fail(const char* what) { throw TraceError(what); }
 
 void require_whole(const base::ByteSource& source) {
-  if (source.has_failed() || source.remaining() != 0) fail("a column does not hold what its codes ask for");
+  if (source.has_failed() || source.remaining() != 0) fail("a column's length does not match its codes");
 }
 
 // How many entries an event of each kind has in the columns that not every
@@ -80,7 +80,7 @@ void EventDecoder::unpack_columns(Bytes payload, std::size_t count) {
   for (std::size_t i = 0; i < stored; ++i) {
     const std::size_t id = source.byte();
     const bool is_known = id > 0 && id < column_limit;
-    if (is_known && columns_[id].data() != nullptr) fail("a column is there twice");
+    if (is_known && columns_[id].data() != nullptr) fail("a column occurs twice");
     const Bytes bytes =
         unpacker_.unpack(source, count * max_entry_bytes(id), is_known ? memory_[id] : skipped_);
     if (is_known) columns_[id] = bytes;
@@ -169,7 +169,7 @@ inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
     block = distance <= at ? at - distance : no_block;
   }
   if (block >= at) [[unlikely]] {
-    fail("an event refers to a block that is not there");
+    fail("an event refers to a block that does not exist");
   }
   return static_cast<BlockIndex>(block);
 }
@@ -207,7 +207,7 @@ inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at,
   if (code < ranks) [[likely]] {
     const BlockIndex block = addresses_.reuse(block_class, code);
     if (block >= at) [[unlikely]] {
-      fail("an event reuses a block that is not there");
+      fail("an event reuses a block that does not exist");
     }
     address = out.address[block];
   } else if (code == null) {
@@ -299,7 +299,7 @@ std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size
   }
   for (const base::ByteSource& source : wide_) require_whole(source);
   if (position.largest != 0 && position.largest >= stacks) {
-    fail("an event refers to a call stack that is not in the trace");
+    fail("an event refers to a call stack that does not exist");
   }
   return last_end_ns;
 }

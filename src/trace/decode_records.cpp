@@ -100,7 +100,7 @@ std::vector<StackNode> decode_stacks(base::ByteSource source, std::uint32_t coun
   for (StackNode& node : stacks) {
     const std::uint64_t distance = source.varint();
     frame += static_cast<std::uint64_t>(source.signed_varint());
-    require(distance > 0 && distance <= id, "a call stack names a caller that is not there");
+    require(distance > 0 && distance <= id, "a call stack names a caller that does not exist");
     require(frame <= std::numeric_limits<std::uint32_t>::max(), "a call stack names an impossible frame");
     node = {static_cast<std::uint32_t>(id - distance), static_cast<std::uint32_t>(frame)};
     ++id;

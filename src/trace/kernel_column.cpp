@@ -60,7 +60,7 @@ void decode_kernel_column(base::ByteSource column, std::size_t count, std::vecto
   while (column.remaining() != 0) {
     EventKernelWork entry;
     const std::uint64_t event = next_event + number(column, count);
-    if (event >= count) throw TraceError("the kernel's work names a call that is not there");
+    if (event >= count) throw TraceError("the kernel's work names a call that does not exist");
     entry.event = static_cast<std::uint32_t>(event);
     next_event = event + 1;
     const std::uint64_t parts = column.varint();
@@ -75,7 +75,7 @@ void decode_kernel_column(base::ByteSource column, std::size_t count, std::vecto
     }
     work.is_incomplete = (parts & is_incomplete) != 0;
     if (parts > all_parts || column.has_failed()) {
-      throw TraceError("the kernel's work in a call is not whole");
+      throw TraceError("the kernel's work in a call is incomplete");
     }
     entries.push_back(entry);
   }

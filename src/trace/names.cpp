@@ -41,7 +41,7 @@ class ChunkTexts {
 std::uint32_t text_number(base::ByteSource& source, std::size_t texts) {
   const std::uint64_t number = source.varint();
   require(!source.has_failed(), "a record is cut short");
-  require(number <= texts, "a frame has a name that is not there");
+  require(number <= texts, "a frame has a name that does not exist");
   return static_cast<std::uint32_t>(number);
 }
 

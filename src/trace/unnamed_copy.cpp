@@ -74,7 +74,7 @@ class SaidTexts {
 
 void require_whole(const Reader& reader) {
   if (reader.damage().empty()) return;
-  throw TraceError("only a whole trace can be anonymized, and in this one " + reader.damage().front().what);
+  throw TraceError("only a whole trace can be anonymized; in this one, " + reader.damage().front().what);
 }
 
 void write_tables(const Reader& reader, const EmbeddedNames& names, const Replacements& with,

@@ -134,8 +134,7 @@ TEST_F(ProgramCheckTest, FollowsInterpreterLines) {
             "the interpreter of '" + folder() + "/lost': there is no program '/no/such/sh'; check the name");
   const std::string loop = folder() + "/loop";
   write("loop", "#!" + loop + "\n");
-  EXPECT_EQ(refusal(loop),
-            "'" + loop + "': too many scripts in a row; name the interpreter's program itself");
+  EXPECT_EQ(refusal(loop), "'" + loop + "': too many nested interpreters; run the innermost one directly");
   EXPECT_TRUE(refusal(write("empty-line", "#!\n")).starts_with("the interpreter of '"));
 }
 

@@ -136,7 +136,7 @@ TEST_F(Keeping, AKilledCollectorLeavesAWholeFile) {
 // 1 MiB holds no half a million of blocks.
 TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
   const Outcome outcome = run_.run(options(), {fake_program, "churn", "500000", "2", "0"});
-  EXPECT_NE(outcome.errors.find("the blocks that live fill the file that --room allows"), std::string::npos)
+  EXPECT_NE(outcome.errors.find("live blocks fill the size that --room allows"), std::string::npos)
       << outcome.errors;
   // What the rings hold at that moment comes on top.
   EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes + keep_bytes / 8);

@@ -69,7 +69,7 @@ print('ready', flush=True)
 sys.stdin.readline()
 """
     with python(script) as process:
-        assert "--force attaches all the same" in refused(process.pid)
+        assert "--force attaches anyway" in refused(process.pid)
         result = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force", "--json")
         assert result.returncode == 0, result.stderr
         path = str(tmp_path / "a.heapwright")
@@ -100,7 +100,7 @@ sys.stdin.readline()
         path = str(tmp_path / "a.heapwright")
         result = ask("record", "--pid", str(process.pid), "--output", path, "--despite-seccomp")
         assert result.returncode == 2
-        assert "its filter of system calls (seccomp) has ended it" in result.stderr
+        assert "its seccomp filter killed it" in result.stderr
         assert result.stderr.count("\n") == 1
         assert process.wait(10) == -signal.SIGSYS
 
@@ -235,7 +235,7 @@ def test_more_that_cannot_be_attached_to(tmp_path: Path) -> None:
         threads = [int(one.name) for one in Path(f"/proc/{process.pid}/task").iterdir()]
         other = next(one for one in threads if one != process.pid)
         assert f"it is a thread of process {process.pid}" in refused(other)
-    assert "thread of the kernel" in refused(2)
+    assert "kernel thread" in refused(2)
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         return
     with subprocess.Popen(["unshare", "--mount", "sleep", "60"]) as process:

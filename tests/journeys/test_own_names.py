@@ -62,7 +62,7 @@ def test_blocks_that_end_with_their_heap_make_the_trace_incomplete(record: Recor
     facts = recording.trace().facts
     assert differences(recording.said, [recording.trace()]) == []
     assert facts["dropped"] == 1
-    assert [note for note in facts["notes"] if note.startswith("1 calls to functions of the allocator's own")]
+    assert [note for note in facts["notes"] if note.startswith("1 calls to the allocator's own functions")]
 
 
 def test_an_allocator_opened_again_elsewhere(record: Record) -> None:

@@ -209,7 +209,7 @@ def test_bad_requests_get_one_line(server: Server) -> None:
     for line, word in (
         (["--pid", pid, "--", "true"], "leave out the program"),
         (["--pid", "no-such-name"], "no-such-name"),
-        (["--pid", pid, "--children"], "leave --children away"),
+        (["--pid", pid, "--children"], "leave out --children"),
         (["--pid", "99999999"], "no such process"),
         (["--despite-seccomp", "--", "true"], "needs --pid"),
     ):

@@ -215,7 +215,7 @@ def test_a_filter_that_refuses_is_said_and_verdicts_become_inferred(
 ) -> None:
     answer, said = refused(tmp_path, error)
     if error == errno.EPERM and int(PARANOID.read_text()) > 2:
-        why = f"not allowed: kernel.perf_event_paranoid is {PARANOID.read_text().strip()}, 2 would do"
+        why = f"not allowed: kernel.perf_event_paranoid is {PARANOID.read_text().strip()}; 2 is enough"
     assert said == f"heapwright: note: page faults and waits within calls are not seen: {why}"
     assert answer["kernel_events"] == why
     evidence = {row["cause"]: row["evidence"] for row in answer["causes"]}
@@ -238,7 +238,7 @@ def test_a_paranoid_kernel_is_named_with_what_would_do(tmp_path: Path) -> None:
     before = PARANOID.read_text()
     answer, said = refused(tmp_path, errno.EACCES, *hide)
     assert PARANOID.read_text() == before
-    why = "not allowed: kernel.perf_event_paranoid is 3, 2 would do"
+    why = "not allowed: kernel.perf_event_paranoid is 3; 2 is enough"
     assert said.endswith(why)
     assert answer["kernel_events"] == why
 

@@ -220,7 +220,7 @@ TEST(OperationTimesDeathTest, TimesOfAnotherPlanAreRefused) {
   std::fputs("too short", other);
   std::fclose(other);
   const PlanFile read(plan.path());
-  EXPECT_EXIT(OperationTimes(file.path(), read), ::testing::ExitedWithCode(2), "are of another plan");
+  EXPECT_EXIT(OperationTimes(file.path(), read), ::testing::ExitedWithCode(2), "belong to another plan");
 }
 
 }  // namespace

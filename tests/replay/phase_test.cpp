@@ -94,7 +94,7 @@ TEST(PhaseArena, ThatNobodyEndsIsRefused) {
   trace.malloc(0, 100, 0x1000, 40, chosen);
   EXPECT_NE(refusal_of_phase(trace, "load").find("; no phase ends in the recording"), std::string::npos);
   end_phase(trace, 0, 500, "other load");
-  EXPECT_NE(refusal_of_phase(trace, "load").find("ends a phase load; there end: other load"),
+  EXPECT_NE(refusal_of_phase(trace, "load").find("ends a phase load; phases that end there: other load"),
             std::string::npos);
 }
 

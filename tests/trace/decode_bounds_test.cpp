@@ -78,10 +78,10 @@ TEST(DecodeBounds, TheKernelsWorkIsOfACallThatIsThere) {
   };
   EXPECT_EQ(refusal({1, 1, 3, 9}), "decoded");
   EXPECT_EQ(refusal({0, 1, 3, 9, 0, 1, 3, 9}), "decoded");
-  EXPECT_EQ(refusal({2, 1, 3, 9}), "the kernel's work names a call that is not there");
-  EXPECT_EQ(refusal({0, 1, 3, 9, 1, 1, 3, 9}), "the kernel's work names a call that is not there");
-  EXPECT_EQ(refusal({0, 1, 3}), "the kernel's work in a call is not whole");
-  EXPECT_EQ(refusal({0, 32}), "the kernel's work in a call is not whole") << "a part that nobody knows";
+  EXPECT_EQ(refusal({2, 1, 3, 9}), "the kernel's work names a call that does not exist");
+  EXPECT_EQ(refusal({0, 1, 3, 9, 1, 1, 3, 9}), "the kernel's work names a call that does not exist");
+  EXPECT_EQ(refusal({0, 1, 3}), "the kernel's work in a call is incomplete");
+  EXPECT_EQ(refusal({0, 32}), "the kernel's work in a call is incomplete") << "a part that nobody knows";
   Bytes long_fault{0, 1, 3};
   append_varint(long_fault, (1ULL << 40U) + 1);
   EXPECT_EQ(refusal(long_fault), "the kernel's work in a call is impossible");
@@ -92,11 +92,11 @@ TEST(DecodeBounds, AnEventCannotReferToItself) {
                         {ColumnId::made_address, {10}},
                         {ColumnId::reference, {reference_code::first_near}}},
                        2),
-            "an event refers to a block that is not there");
+            "an event refers to a block that does not exist");
 }
 
 TEST(DecodeBounds, NothingIsReusedFromAnEmptyList) {
-  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind}}}, 1), "an event reuses a block that is not there");
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind}}}, 1), "an event reuses a block that does not exist");
 }
 
 TEST(DecodeBounds, KindsEndWithTheLast) {
@@ -114,7 +114,7 @@ TEST(DecodeBounds, AColumnOfCodesHasOneForEachEvent) {
 
 TEST(DecodeBounds, AColumnComesOnce) {
   EXPECT_EQ(refusal_of({{ColumnId::kind, {free_kind}}, {ColumnId::kind, {free_kind}}}, 1),
-            "a column is there twice");
+            "a column occurs twice");
 }
 
 TEST(DecodeBounds, ADurationFitsItsFourBytes) {
@@ -149,7 +149,7 @@ TEST(DecodeBounds, AWideColumnHoldsWhatItsCodesAskFor) {
                         {ColumnId::begin_wide, {1}},
                         {ColumnId::reference, {reference_code::null}}},
                        1),
-            "a column does not hold what its codes ask for");
+            "a column's length does not match its codes");
 }
 
 TEST(DecodeBounds, StacksEndWithTheTable) {
@@ -161,7 +161,7 @@ TEST(DecodeBounds, StacksEndWithTheTable) {
                       1, 8);
   };
   EXPECT_EQ(refusal(7), "decoded");
-  EXPECT_EQ(refusal(8), "an event refers to a call stack that is not in the trace");
+  EXPECT_EQ(refusal(8), "an event refers to a call stack that does not exist");
 }
 
 // Writes a trace by `write`, changes the header of its chunk number `number`.
