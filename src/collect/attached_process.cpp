@@ -16,7 +16,7 @@
 namespace heapwright::collect {
 namespace {
 
-// Where the value of a field begins; npos: there is none.
+// The offset of a field's value; npos: there is no such field.
 std::size_t value_of(const std::string& json, const std::string& name) {
   const std::string label = "\"" + name + "\": ";
   const std::size_t found = json.find(label);
@@ -30,7 +30,7 @@ class SpawnAttributes {
     posix_spawn_file_actions_adddup2(&files_, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
     posix_spawnattr_init(&attributes_);
-    // A group of its own: Ctrl-C is for us, who then end the recording in order.
+    // Its own process group: Ctrl-C must reach only us, so that we end the recording in order.
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
   }

@@ -11,7 +11,7 @@
 namespace heapwright::collect {
 namespace {
 
-// One that counts memory.
+// A cgroup with a memory controller.
 struct Cgroup {
   std::string hierarchy;  // folder
   std::string path;       // in it; "" or begins with '/'
@@ -39,7 +39,7 @@ std::vector<Cgroup> memory_cgroups(std::string_view cgroups, const std::string& 
   return found;
 }
 
-// A cgroup inherits the limits of all above it: the smallest counts.
+// A cgroup inherits the limits of all its ancestors: the smallest applies.
 std::optional<std::uint64_t> smallest_limit(const Cgroup& cgroup) {
   std::optional<std::uint64_t> smallest;
   std::string path = cgroup.path;
@@ -66,8 +66,8 @@ std::optional<std::uint64_t> cgroup_memory_limit(std::string_view cgroups, const
 
 std::string cgroup_charge_file(std::string_view cgroups, const std::string& root) {
   for (const Cgroup& cgroup : memory_cgroups(cgroups, root)) {
-    // In a container the hierarchy is mounted from the container's cgroup on,
-    // while the path may be the one outside.
+    // In a container the hierarchy is mounted at the container's cgroup, while the path may be the one seen
+    // from outside.
     for (const std::string& path : {cgroup.path, std::string()}) {
       std::string file = cgroup.hierarchy + path + cgroup.charge_file;
       if (access(file.c_str(), R_OK) == 0) return file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process's cgroups say of memory.
+// Memory limits and charges of a process's cgroups.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace heapwright::collect {
 
-// The smallest memory limit of these cgroups, as /proc/PID/cgroup names them, and of all above them;
-// nothing where none is set. `root`: where the hierarchies are mounted.
+// The smallest memory limit of these cgroups (in the format of /proc/PID/cgroup) and their ancestors; nothing
+// if none is set. `root`: where the hierarchies are mounted.
 std::optional<std::uint64_t> cgroup_memory_limit(std::string_view cgroups, const std::string& root);
 
-// The file that tells how much memory is charged to the cgroup of these that
-// counts it; "" where none does.
+// The file with the memory charge of the cgroup that counts memory; "": there is none.
 std::string cgroup_charge_file(std::string_view cgroups, const std::string& root);
 
 }  // namespace heapwright::collect

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: the rounds of one loop, which read best together
+// length: the rounds of one loop, best read together
 #include "collect/collector.hpp"
 
 #include <errno.h>
@@ -25,12 +25,12 @@ namespace {
 
 constexpr std::uint64_t shortest_pause_ns = 500'000;
 constexpr std::uint64_t longest_pause_ns = 20'000'000;
-// Between two windows of a scan, so that a program that maps memory gets its turn.
+// Between two windows of a scan, so that a program that maps memory can take the lock.
 constexpr std::uint64_t scan_pause_ns = 100'000;
 constexpr std::uint64_t discovery_interval_ns = 20'000'000;
 constexpr std::uint64_t keep_up_interval_ns = 2'000'000;
 constexpr std::uint64_t memory_interval_ns = 10'000'000;
-// So many processes are looked after at full pace; the pauses grow with more.
+// Up to this many processes are polled at full pace; the pauses grow with more.
 constexpr std::uint64_t processes_at_full_pace = 16;
 constexpr std::uint64_t wait_check_interval_ns = 50'000'000;
 constexpr std::uint64_t wait_message_ns = 2'000'000'000;
@@ -38,7 +38,8 @@ constexpr std::int32_t unknown_status = -1;
 
 std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   std::uint32_t flags = 0;
-  // A sampled call is a slow one (its code is seldom run), so its time says nothing of the others'.
+  // A sampled call takes the slow path (its code is seldom run), so its duration says nothing about other
+  // calls.
   if (options.durations && options.sample_mean_bytes == 0) flags |= session::record_durations;
   if (options.follow_children) flags |= session::follow_children;
   if (options.stacks) flags |= session::record_stacks;
@@ -47,7 +48,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   return flags;
 }
 
-// A slow release's stack is worth its walk: who called it is what a reader asks.
+// The stack of a slow free is worth a walk: the reader will ask for the caller.
 std::uint64_t free_stack_from_ticks(const Options& options, const TickClock& clock) {
   if (!options.stacks) return UINT64_MAX;
   return options.free_stacks ? 0 : clock.conversion().ticks_in(trace::slow_call_ns);
@@ -72,7 +73,7 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
   control.max_frames = options.max_frames;
   control.sample_mean_bytes = options.sample_mean_bytes;
   control.free_stack_from_ticks = free_stack_from_ticks(options, clock);
-  // What an attached process did before is a part of its run that is not recorded.
+  // What an attached process did earlier is an unrecorded part of its run.
   context_.switches.begin(control, !options.starts_paused && options.process == 0);
   read_control_file(0);
 }
@@ -106,14 +107,14 @@ void Collector::run_to_end() {
     if (!is_stopped_) sleep(result);
   }
   started_.finish(session_.control(), clock_.now_ns());
-  // Nobody may wait for a reader that is gone.
+  // No thread may wait for a reader that is gone.
   session_.control().is_closed.store(1, std::memory_order_release);
 }
 
 bool Collector::is_over() {
   if (attached_ != nullptr) return live_.empty();
   if (!program_has_ended_ || !live_.empty()) return false;
-  // A child may have begun in the last moment.
+  // A child may have started at the last moment.
   discover();
   look_at_starts();
   if (!live_.empty()) return false;
@@ -139,8 +140,8 @@ DrainResult Collector::drain() {
   return result;
 }
 
-// In the first round the hint counts claims, each of the block that it
-// names; later a claim may be anywhere.
+// While block indices are handed out for the first time, the hint counts the claims in order; after that a
+// claim may be in any block.
 void Collector::discover() {
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
   seen_hint_ = hint;
@@ -153,7 +154,7 @@ void Collector::discover() {
   for (std::uint32_t index = 0; index < session_.shown_blocks(); ++index) {
     if (!is_adopted_[index] && session_.state_of(index) >= session::process_live) claimed.push_back(index);
   }
-  // In between: whoever has claimed a block by now has written its start note before.
+  // In this order: a process that has claimed a block has already written its start note.
   started_.take(session_.control(), clock_.now_ns());
   for (const std::uint32_t index : claimed) adopt(index);
 }
@@ -170,7 +171,7 @@ void Collector::adopt(std::uint32_t block_index) {
                          ids_.here(block->pid_namespace, block->parent_process_id),
                          ids_.is_elsewhere(block->pid_namespace)};
   started_.set_recorded(name.process_id, block->start_ticks);
-  // The same process with a new image: the old one's memory is gone.
+  // The same process with a new image: the old image's memory is gone.
   for (LiveProcess& other : live_) {
     if (other.recording->process_id() == name.process_id) {
       other.has_next_image = true;
@@ -192,7 +193,7 @@ void Collector::adopt(std::uint32_t block_index) {
   live_.push_back({block_index, block, std::move(recording), is_verified, false});
 }
 
-// A process that executes programs without end would fill the folder.
+// A process that calls exec endlessly would fill the folder.
 void Collector::forget_images_before(std::uint32_t process_id) const {
   for (const FileSummary& file : files_) {
     const bool is_earlier = file.process_id == process_id && file.end.reason == EndReason::replaced;
@@ -236,8 +237,8 @@ std::uint64_t Collector::expected_bytes() const {
   return forecast.expected_bytes(last_pass_slots_);
 }
 
-// A forecast may come of few events behind large tables, and be a hundred times too high. Once all that wait
-// are written, they say what they take.
+// A forecast based on few events after large tables can be a hundred times too high. Once all pending events
+// are written, the real size is known.
 bool Collector::is_beyond_limit() {
   const std::uint64_t limit_bytes = options_.max_size_bytes;
   if (limit_bytes == 0 || expected_bytes() < limit_bytes) return false;
@@ -245,7 +246,7 @@ bool Collector::is_beyond_limit() {
   return expected_bytes() >= limit_bytes;
 }
 
-// Of each file alone: none is to end because another one is large.
+// Each file alone: a large file must not end the recording of another.
 bool Collector::is_beyond_keeping(ProcessRecording& recording) const {
   const auto is_beyond = [&] {
     SizeForecast forecast;
@@ -291,7 +292,7 @@ void Collector::check_limits(std::uint64_t now_ns) {
 void Collector::look_at_program() {
   if (program_has_ended_) return;
   siginfo_t info{};
-  // Not reaped yet: its process id must stay its own until its trace ends.
+  // Not reaped yet: its process id must not be reused before its trace ends.
   if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       info.si_pid == 0) {
     return;
@@ -303,7 +304,7 @@ void Collector::look_at_program() {
 }
 
 void Collector::end_processes() {
-  // A process that is gone may have left an image we have not seen yet.
+  // A process that is gone may have had an image that we have not seen yet.
   const bool any_is_gone = std::any_of(live_.begin(), live_.end(),
                                        [](const LiveProcess& p) { return p.recording->watch().is_gone(); });
   if (any_is_gone) discover();
@@ -318,12 +319,11 @@ void Collector::end_if_over(LiveProcess& process) {
   const bool is_coming = started_.is_between_images(recording.process_id(), clock_.now_ns());
   if (is_coming && !recording.watch().is_gone()) return;
   if (!process.is_verified) {
-    // By now its id is another process's, or it runs an image that is not
-    // recorded.
+    // By now its id belongs to another process, or it runs an image that is not recorded.
     end_process(process, EndReason::replaced, 0, clock_.now_ns());
     return;
   }
-  // The process lives on in an image without a trace, which nobody waits for.
+  // The process continues in an image without a trace, which we do not wait for.
   const bool has_left = started_.has_left_its_image(recording.process_id());
   if (has_left && !recording.watch().is_gone() && !recording.watch().maps_inode(session_.inode())) {
     end_process(process, EndReason::replaced, 0, clock_.now_ns());
@@ -334,7 +334,7 @@ void Collector::end_if_over(LiveProcess& process) {
     return;
   }
   const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
-  if (is_program && !program_has_ended_) return;  // its status comes in a moment
+  if (is_program && !program_has_ended_) return;  // its status follows shortly
   if (started_.has_left_its_image(recording.process_id())) {
     end_process(process, EndReason::replaced, 0, clock_.now_ns());
     return;
@@ -347,7 +347,7 @@ void Collector::end_if_over(LiveProcess& process) {
   }
 }
 
-// The attacher ends by itself when the process executes another program; otherwise somebody killed it.
+// The attacher ends normally when the process calls exec; otherwise it was killed.
 void Collector::end_detached(LiveProcess& process) {
   attached_->detach();
   if (!attached_->detached().empty()) {
@@ -356,7 +356,7 @@ void Collector::end_detached(LiveProcess& process) {
   say_error(
       "heapwright-attach was killed: the recording stops here. The program goes on, a little slower; "
       "attach to it again to repair that");
-  // Its hooks are still there, and in this memory.
+  // Its hooks are still in place and write to this memory.
   is_stopped_ = true;
   session_.control().is_recording.store(0, std::memory_order_release);
   end_process(process, EndReason::recorder_lost, 0, clock_.now_ns());
@@ -386,7 +386,7 @@ void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t
   session_.unmap_block(process.block);
   process.block = nullptr;
   process.is_over = true;
-  // Unverified, it may still be written to: not worth the risk.
+  // An unverified block may still be written to: not worth the risk.
   if (!is_stopped_ && process.is_verified) {
     session_.recycle(process.block_index);
     is_adopted_[process.block_index] = false;
@@ -413,13 +413,13 @@ bool Collector::has_work_waiting() const {
          });
 }
 
-// A window of each scan that is under way: the lanes are drained before the next.
+// Scans one window for each active scan; the lanes are drained before the next.
 void Collector::scan_on() {
   for (LiveProcess& process : live_) process.recording->scan_on();
 }
 
-// The pause follows the fullest lane, so that a pass finds much to do but no
-// thread ever waits for room: a producer that fills half its ring wakes us.
+// The pause depends on the fullest lane, so that each pass finds much to do but no thread waits for space: a
+// producer that fills half of its ring wakes us.
 void Collector::sleep(const DrainResult& result) {
   if (result.fullest_slots >= session::lane_ring_slots / 2) {
     pause_ns_ = shortest_pause_ns;

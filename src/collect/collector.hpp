@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Drains the session while the program and its children run, and ends each
-// process's trace when it is over.
+// Drains the session while the program and its children run, and finishes the trace of each process that
+// ends.
 #pragma once
 
 #include <sys/types.h>
@@ -28,18 +28,18 @@ namespace heapwright::collect {
 
 class Collector {
  public:
-  // Sets the session's control page; the clock is calibrated.
+  // Initializes the session's control page; the clock must be calibrated.
   Collector(const Options& options, const TickClock& clock, SessionMemory& session, OutputNames names,
             const std::string& library, RecordingContext context);
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Returns when `program`, a child of ours, and everything that is recorded
-  // with it have ended, or the recording has. The program's wait status.
+  // Returns the wait status of `program`, a child of ours, when it and all processes recorded with it have
+  // ended, or the recording has.
   int run(pid_t program);
-  // For a process that was attached to: from begin_attached() on its calls are recorded, and run_to_end()
-  // returns when it has ended, or the recording has, or the attacher. `attached` outlives that.
+  // For an attached process: calls are recorded from begin_attached() on. run_to_end() returns when the
+  // process, the recording or the attacher has ended. `attached` must outlive this.
   void begin_attached(AttachedProcess& attached);
   void run_to_end();
 
@@ -51,7 +51,7 @@ class Collector {
     std::uint32_t block_index = 0;
     session::ProcessBlock* block = nullptr;
     std::unique_ptr<ProcessRecording> recording;
-    // Its process id is known to belong to a process that maps the session.
+    // This process id is known to belong to a process that maps the session.
     bool is_verified = true;
     bool is_over = false;
     bool has_next_image = false;  // with a trace
@@ -91,14 +91,14 @@ class Collector {
   ProcessIds ids_;
   StartedProcesses started_;
   std::vector<LiveProcess> live_;
-  std::vector<bool> is_adopted_;  // by block
+  std::vector<bool> is_adopted_;  // by block index
   std::vector<FileSummary> files_;
   pid_t program_ = 0;
-  int program_status_ = 0;  // once program_has_ended_
+  int program_status_ = 0;  // valid if program_has_ended_
   bool program_has_ended_ = false;
-  AttachedProcess* attached_ = nullptr;  // program_ is its attacher; nullptr: the program was started
+  AttachedProcess* attached_ = nullptr;  // its process is program_; nullptr: the program was started by us
   bool has_said_waiting_ = false;
-  bool is_stopped_ = false;  // for good: a limit, a full disk, Ctrl-C
+  bool is_stopped_ = false;  // permanently: a limit, a full disk, Ctrl-C
   std::uint64_t run_start_ns_ = 0;
   SizeForecast finished_sizes_;
   std::uint64_t last_pass_slots_ = 0;

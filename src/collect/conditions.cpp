@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 4> setting_prefixes = {"MIMALLOC_", "TCMA
                                                               "HEAPWRIGHT_HEAP_"};
 
 struct LimitLine {
-  std::string_view label;  // as /proc/PID/limits has it
+  std::string_view label;  // as in /proc/PID/limits
   std::string_view name;
 };
 constexpr std::array<LimitLine, 3> limit_lines = {{
@@ -53,7 +53,7 @@ std::string chosen_word(std::string_view text) {
 
 void add_settings(std::vector<std::string>& conditions, const std::string& folder) {
   const std::string environment = read_file(folder + "environ");
-  // A process has hardly ever no variable at all: the file could not be read.
+  // A process almost never has an empty environment: the file could not be read.
   if (environment.empty()) {
     conditions.push_back(condition("environment", "unreadable"));
     return;
@@ -61,7 +61,7 @@ void add_settings(std::vector<std::string>& conditions, const std::string& folde
   for (std::string& setting : allocator_settings_in(environment)) conditions.push_back(std::move(setting));
 }
 
-// Without what a distribution adds to the release.
+// Without the suffix that a distribution adds to the release.
 void add_system(std::vector<std::string>& conditions) {
   utsname system{};
   if (uname(&system) != 0) return;

@@ -7,7 +7,7 @@
 namespace heapwright::collect {
 
 std::optional<bool> ControlFile::poll(std::string& complaint) {
-  // Not to hang on a named pipe.
+  // O_NONBLOCK: do not hang on a named pipe.
   const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
   char bytes[32];
@@ -16,7 +16,7 @@ std::optional<bool> ControlFile::poll(std::string& complaint) {
   std::string text(bytes, length > 0 ? static_cast<std::size_t>(length) : 0);
   const std::size_t end = text.find_last_not_of(" \t\r\n");
   text.resize(end == std::string::npos ? 0 : end + 1);
-  // Empty: somebody is about to write.
+  // Empty: someone is about to write it.
   if (text.empty() || text == last_text_) return std::nullopt;
   last_text_ = text;
   if (text == "start") return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file whose text, "start" or "stop", switches the recording.
+// A file whose text, "start" or "stop", switches the recording on and off.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@ class ControlFile {
  public:
   explicit ControlFile(std::string path) : path_(std::move(path)) {}
 
-  // The wish, when the file says another one than at the last call. A file
-  // that is missing or empty says nothing; `complaint` is set, once per
-  // text, when it says neither word.
+  // The requested state, if it differs from the last call's. A missing or empty file requests nothing.
+  // `complaint` is set, once per text, if the file contains neither word.
   std::optional<bool> poll(std::string& complaint);
 
   static constexpr std::uint64_t interval_ns = 50'000'000;

@@ -18,7 +18,7 @@ struct Mark {
   std::string_view meaning;
 };
 
-// Initialisers of the run-time libraries, linked in or imported.
+// Initialisers of the sanitizer run-time libraries, linked in or imported.
 constexpr Mark sanitizer_symbols[] = {
     {"__asan_init", "AddressSanitizer"}, {"__tsan_init", "ThreadSanitizer"},
     {"__msan_init", "MemorySanitizer"},  {"__hwasan_init", "HWAddressSanitizer"},
@@ -30,7 +30,7 @@ constexpr Mark sanitizer_libraries[] = {
     {"libclang_rt.tsan", "ThreadSanitizer"},      {"libclang_rt.msan", "MemorySanitizer"},
     {"libclang_rt.hwasan", "HWAddressSanitizer"},
 };
-// Definitions that only the allocator's own code has.
+// Symbols that only the allocator's own code defines.
 constexpr Mark allocator_symbols[] = {
     {"_rjem_malloc", "jemalloc"},  {"_rjem_je_malloc", "jemalloc"},
     {"je_malloc", "jemalloc"},     {"je_malloc_conf", "jemalloc"},
@@ -52,7 +52,7 @@ std::string meaning_of(const Mark (&marks)[count], std::string_view symbol) {
 }
 
 void inspect_symbol(std::string_view name, const GElf_Sym& symbol, ElfFacts& facts) {
-  // A program that only asks whether a sanitizer is there, as exit_policy.hpp does, has none.
+  // A weak reference only tests for a sanitizer, as exit_policy.hpp does; the program has none.
   if (symbol.st_shndx == SHN_UNDEF && GELF_ST_BIND(symbol.st_info) == STB_WEAK) return;
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) return;
@@ -61,7 +61,7 @@ void inspect_symbol(std::string_view name, const GElf_Sym& symbol, ElfFacts& fac
   if (facts.own_allocator.empty()) facts.own_allocator = meaning_of(allocator_symbols, name);
 }
 
-// libelf checks sections and string offsets against the file's real size.
+// libelf checks sections and string offsets against the actual file size.
 void inspect_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, ElfFacts& facts) {
   Elf_Data* data = elf_getdata(section, nullptr);
   if (data == nullptr || header.sh_entsize == 0) return;

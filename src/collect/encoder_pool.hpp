@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chunks that the collector has begun, at most one per lane, and how many
-// it may have at once: they are most of its memory.
+// The chunks that the collector has begun, at most one per lane. Their number is limited because they are
+// most of its memory.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace heapwright::collect {
 
 class EncoderPool {
  public:
-  // An encoder whose chunk begins at or after `floor_ns`. It may be one more
-  // than has_room() allows: then is_over(), and it is to be given back soon.
+  // An encoder whose chunk begins at or after `floor_ns`. It may exceed the limit of has_room() by one: then
+  // is_over() holds, and it must be returned soon.
   std::unique_ptr<trace::EventEncoder> take(std::uint64_t floor_ns) {
     std::unique_ptr<trace::EventEncoder> encoder;
     if (idle_.empty()) {
@@ -38,7 +38,7 @@ class EncoderPool {
   bool is_over() const noexcept { return used_ > most_used; }
 
  private:
-  // About 20 MB. More threads than that write at once only on large machines.
+  // About 20 MB. Only large machines have more threads than this writing at once.
   static constexpr std::uint32_t most_used = 16;
   static constexpr std::size_t most_idle = most_used;
 

@@ -6,11 +6,11 @@
 namespace heapwright::collect {
 namespace {
 
-// Two readings this far apart tell how the clocks differ in speed: NTP may slow one by 0.05 %.
+// Two readings at least this far apart show how the clocks' speeds differ: NTP may slow one by 0.05 %.
 constexpr std::uint64_t shortest_base_ns = 1'000'000;
 constexpr std::uint64_t forget_interval_ns = 1'000'000'000;
 constexpr std::size_t most_threads = 16384;
-// Records that wait, of all threads: some 7 MB. Few threads may have many each.
+// Pending records of all threads: about 7 MB. A few threads may have many each.
 constexpr std::size_t most_parts = 65536;
 constexpr std::size_t least_parts_of_thread = 128;
 constexpr std::size_t most_parts_of_thread = 16384;
@@ -20,7 +20,7 @@ constexpr std::size_t most_parts_of_thread = 16384;
 PendingWork* KernelEvents::of(std::uint32_t thread_id) {
   auto found = threads_.find(thread_id);
   if (found == threads_.end()) {
-    // All of its records may be among those that were lost.
+    // All of its records may be among the lost ones.
     if (gap_to_ns_ == 0 || threads_.size() >= most_threads) return nullptr;
     found = add_thread(thread_id);
   }
@@ -35,7 +35,7 @@ std::unordered_map<std::uint32_t, KernelEvents::ThreadWork>::iterator KernelEven
   return added;
 }
 
-// A record lies between the reading before and this one: their difference is shared out.
+// A record lies between the previous reading and this one: interpolates the clocks' difference.
 std::uint64_t KernelEvents::on_trace_clock(std::uint64_t monotonic_ns) const noexcept {
   const auto before_now = static_cast<std::int64_t>(now_.monotonic_ns - monotonic_ns);
   std::int64_t correction = 0;
@@ -74,7 +74,7 @@ void KernelEvents::read() {
   if (now_.ns >= next_forget_ns_) forget_idle();
 }
 
-// Threads that have ended, or make no heap calls, or are of a process that is not recorded.
+// Threads that have ended, make no heap calls, or belong to an unrecorded process.
 void KernelEvents::forget_idle() {
   next_forget_ns_ = now_.ns + forget_interval_ns;
   std::erase_if(threads_, [this](const auto& entry) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The kernel's records of the session, sorted by thread and on the trace's
-// clock, until the heap calls that they fall into are drained.
+// The kernel's records for the session, sorted by thread and on the trace's clock, until the heap calls that
+// contain them are drained.
 //
-// A record is in its ring before the call that it belongs to ends. Who looks
-// at the calls of a lane first and then calls catch_up() has all that concerns
-// these calls.
+// A record is in its ring before its call ends. So a reader that first looks at a lane's calls and then calls
+// catch_up() has all records of these calls.
 #pragma once
 
 #include <sys/types.h>
@@ -23,24 +22,24 @@ namespace heapwright::collect {
 
 class KernelEvents {
  public:
-  // The clock is calibrated before the first catch_up().
+  // The clock must be calibrated before the first catch_up().
   explicit KernelEvents(const TickClock& clock) : clock_(clock) {}
 
-  // To be called before the program starts; see KernelRings::open.
+  // Must be called before the program starts; see KernelRings::open.
   void open(pid_t program, bool with_children) {
     const std::string refusal = rings_.open(program, with_children);
     state_ = refusal.empty() ? "recorded" : refusal;
   }
-  // "recorded", or why nothing is: as traces tell it.
+  // "recorded", or why nothing is recorded, as stored in traces.
   const std::string& state() const noexcept { return state_; }
   void leave_out(std::string why) { state_ = std::move(why); }
   bool is_open() const noexcept { return rings_.is_open(); }
   std::uint64_t longest_pause_ns() const noexcept { return rings_.longest_pause_ns(); }
-  // Reads what the rings hold. Cheap when that is nothing.
+  // Reads what the rings hold. Cheap when they are empty.
   void catch_up() {
     if (rings_.has_records()) read();
   }
-  // nullptr: nothing is known of the thread. Valid until forget().
+  // nullptr: nothing is known about the thread. Valid until forget().
   PendingWork* of(std::uint32_t thread_id);
   void forget(std::uint32_t thread_id) { threads_.erase(thread_id); }
   std::uint64_t lost() const noexcept { return rings_.lost(); }

@@ -19,15 +19,15 @@
 namespace heapwright::collect {
 namespace {
 
-// What the kernel lets a user lock without asking is 516 KiB for each CPU; with many CPUs the
-// rings share what a collector may take.
+// By default the kernel lets a user lock 516 KiB for each CPU; with many CPUs the rings share the collector's
+// limit.
 constexpr std::size_t largest_ring_bytes = 512 * 1024;
 constexpr std::size_t smallest_ring_bytes = 16 * 1024;
 constexpr std::size_t all_rings_bytes = 4 * 1024 * 1024;
-// A mapping's, with its path; the kernel drops what the ring has no room for.
+// A mapping record with its path; the kernel drops records that do not fit into the ring.
 constexpr std::size_t longest_record_bytes = 4096 + 256;
 
-// A record's fields behind its header, as sample_type below orders them.
+// A record's fields after its header, in the order that sample_type below gives.
 struct Sample {
   std::uint64_t id;
   std::uint32_t process_id;
@@ -35,7 +35,7 @@ struct Sample {
   std::uint64_t time_ns;
   std::uint64_t address;
 };
-struct Identity {  // at the end of every record that is no sample
+struct Identity {  // at the end of every record that is not a sample
   std::uint32_t process_id;
   std::uint32_t thread_id;
   std::uint64_t time_ns;
@@ -52,7 +52,7 @@ struct LostRecord {
   std::uint64_t count;
 };
 
-// inherit_thread is younger than the headers this may be built with: the bit after build_id.
+// inherit_thread is newer than the headers this may be built with: it is the bit after build_id.
 void follow_threads_only(perf_event_attr& attributes) {
   constexpr std::size_t flags_at = offsetof(perf_event_attr, read_format) + sizeof(attributes.read_format);
   constexpr std::uint64_t inherit_thread = 1ULL << 35U;
@@ -62,7 +62,7 @@ void follow_threads_only(perf_event_attr& attributes) {
   std::memcpy(reinterpret_cast<char*>(&attributes) + flags_at, &flags, sizeof flags);
 }
 
-// Only software events: they need no counters of the processor, and so exist on virtual machines.
+// Only software events: they need no hardware counters, and so work in virtual machines.
 perf_event_attr attributes_of(std::uint64_t software_event, bool with_children) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -71,12 +71,12 @@ perf_event_attr attributes_of(std::uint64_t software_event, bool with_children) 
   attributes.sample_period = 1;
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_IDENTIFIER;
   attributes.sample_id_all = 1;
-  attributes.exclude_kernel = 1;  // asked of users without privileges; switches come nevertheless
+  attributes.exclude_kernel = 1;  // required for unprivileged users; switches are reported anyway
   attributes.exclude_hv = 1;
   attributes.inherit = 1;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
-  attributes.watermark = 1;  // nobody waits at the ring: see longest_pause_ns()
+  attributes.watermark = 1;  // nothing waits on the ring: see longest_pause_ns()
   attributes.wakeup_watermark = UINT32_MAX / 2;
   if (!with_children) follow_threads_only(attributes);
   return attributes;
@@ -110,7 +110,7 @@ std::size_t ring_bytes_for(std::size_t cpus) {
   return std::clamp(std::bit_floor(share), smallest_ring_bytes, largest_ring_bytes);
 }
 
-// Copies from a ring, whose end may lie in the middle of a record.
+// Copies from a ring; a record may wrap around its end.
 void copy_from(const std::uint8_t* data, std::size_t ring_bytes, std::uint64_t at, void* to,
                std::size_t bytes) {
   const std::size_t offset = at & (ring_bytes - 1);
@@ -147,11 +147,11 @@ std::string KernelRings::open(pid_t process, bool with_children) {
   const long cpus = std::max(sysconf(_SC_NPROCESSORS_CONF), 1L);
   data_bytes_ = std::max(ring_bytes_for(static_cast<std::size_t>(cpus)), page_bytes);
   int error_number = ENODEV;
-  // What may be locked is shared with the user's other recordings.
+  // The limit of locked memory is shared with the user's other recordings.
   for (; data_bytes_ >= std::max(smallest_ring_bytes, page_bytes); data_bytes_ /= 2) {
     for (int cpu = 0; cpu < cpus; ++cpu) {
       const int failure = open_ring(process, cpu, with_children);
-      if (failure == ENODEV) continue;  // a processor that is switched off
+      if (failure == ENODEV) continue;  // an offline processor
       if (failure != 0) error_number = failure;
       if (failure != 0) close_all();
       if (failure != 0) break;
@@ -193,7 +193,7 @@ int KernelRings::open_ring(pid_t process, int cpu, bool with_children) {
   return 0;
 }
 
-// A page fault takes no less than this, and its two records 80 bytes.
+// A page fault takes at least this long, and its two records take 80 bytes.
 std::uint64_t KernelRings::longest_pause_ns() const noexcept {
   constexpr std::uint64_t shortest_fault_ns = 1'000;
   constexpr std::uint64_t fault_bytes = 80;
@@ -229,7 +229,7 @@ bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
     perf_event_header header{};
     take(ring.tail, header);
     if (header.size < sizeof header) {
-      ring.tail = head;  // not to be understood
+      ring.tail = head;  // cannot be parsed
       break;
     }
     const std::uint64_t body = ring.tail + sizeof header;
@@ -262,7 +262,7 @@ bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
       LostRecord lost{};
       take(body, lost);
       lost_ += lost.count;
-      // What a full ring had no room for was missed at the last read already.
+      // Losses because the ring was full were already reported at the last read.
       is_incomplete |= !(is_first && ring.was_full);
       continue;
     } else {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel's own records of a program: page faults, switches, mappings. The
-// collector holds the rings, one for each CPU, so that the program has neither
-// a descriptor nor a mapping of them.
+// The kernel's records of a program: page faults, context switches, mappings. The collector holds the rings,
+// one for each CPU, so that the program has no descriptor or mapping for them.
 #pragma once
 
 #include <sys/types.h>
@@ -14,18 +13,18 @@ namespace heapwright::collect {
 
 enum class KernelRecordKind : std::uint8_t {
   fault,       // a page fault from user code begins
-  fault_done,  // it has ended
-  preempted,   // off the processor, though it could run
-  waits,       // off the processor, since it waits
-  resumed,     // on a processor again
-  mapping,     // [address, address + amount) has become accessible, or was extended to this
+  fault_done,  // the fault has been handled
+  preempted,   // switched out while runnable
+  waits,       // switched out to wait
+  resumed,     // switched in again
+  mapping,     // [address, address + amount) became accessible, or a mapping grew to this
 };
 
 struct KernelRecord {
   std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t address = 0;
   std::uint64_t amount = 0;
-  std::uint32_t thread_id = 0;  // as the collector's PID namespace has it
+  std::uint32_t thread_id = 0;  // in the collector's PID namespace
   KernelRecordKind kind = KernelRecordKind::fault;
 };
 
@@ -36,20 +35,19 @@ class KernelRings {
   KernelRings(const KernelRings&) = delete;
   KernelRings& operator=(const KernelRings&) = delete;
 
-  // Opens rings for a process that does nothing yet, and the threads it will have; with
-  // `with_children` its children as well. Returns why that is refused, "" when it is not; then
-  // nothing is open.
+  // Opens rings for a process that does nothing yet and the threads it will create; with `with_children` for
+  // its children as well. Returns why that failed, or "". After a failure nothing is open.
   std::string open(pid_t process, bool with_children);
   bool is_open() const noexcept { return !rings_.empty(); }
   // A reader at this interval finds the rings at most half full, however fast the program faults.
   std::uint64_t longest_pause_ns() const noexcept;
-  // One load for each CPU.
+  // One load per CPU.
   bool has_records() const noexcept;
-  // Appends what is there and gives its room back. Rising times, except for records of
-  // different CPUs that come while this reads. Returns whether some may be missing since the last
-  // call: the kernel tells of those it dropped with a later record, so a full ring counts as well.
+  // Appends the available records and frees their space. Times rise, except for records of different CPUs
+  // that arrive during the read. Returns whether records since the last call may be missing: the kernel
+  // reports drops only with a later record, so a full ring counts as a loss.
   bool read(std::vector<KernelRecord>& records);
-  // Records that the kernel has dropped, as far as it has said.
+  // Records that the kernel has dropped, as far as it has reported.
   std::uint64_t lost() const noexcept { return lost_; }
 
  private:

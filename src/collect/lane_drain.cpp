@@ -18,7 +18,7 @@ namespace {
 
 static_assert(std::has_single_bit(session::lane_ring_slots) &&
               std::has_single_bit(session::small_ring_slots));
-// What is known of a kind, as bits.
+// Properties of an event kind, as bits.
 constexpr std::uint8_t kind_known = 1;
 constexpr std::uint8_t kind_allocates = 2;
 using KindTable = std::array<std::uint8_t, 256>;
@@ -41,9 +41,9 @@ inline std::uint64_t load_once(const void* word) noexcept {
   return __atomic_load_n(static_cast<const std::uint64_t*>(word), __ATOMIC_RELAXED);
 }
 
-// The clock is read after the head, but the processor may do it earlier, and
-// two cores' counters may differ a little. An event cut to a time before its
-// predecessor's end would change the order of the two.
+// The clock is read after the head, but the processor may reorder that, and two cores' counters may differ a
+// little. If an event were clipped to a time before the end of its predecessor, the two would swap their
+// order.
 constexpr std::uint64_t clock_slack_ns = 1'000'000;
 
 }  // namespace
@@ -57,7 +57,7 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
   }
   PendingWork* work = nullptr;
   if (kernel_ != nullptr) {
-    kernel_->catch_up();  // after the look at the head: see kernel_events.hpp
+    kernel_->catch_up();  // after reading the head: see kernel_events.hpp
     work = kernel_->of(thread_id_);
   }
   if (encoder_ == nullptr) encoder_ = encoders_.take(last_begin_ns_);
@@ -72,8 +72,8 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
   }
 }
 
-// Looked up for all slots of a part before any is encoded: the table of stacks
-// is large, and the processor can wait for many of its entries at once.
+// Looked up for all slots of a part before any is encoded: the stack table is large, and this lets the
+// processor overlap its cache misses.
 LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t end,
                                          StackDefinitions& stacks) const {
   StackIds ids;
@@ -86,8 +86,8 @@ LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t e
   return ids;
 }
 
-// Requires room for all slots in the chunk. A program that changes a slot
-// after its stack was looked up gets some stack that exists, or none.
+// The chunk must have room for all slots. A program that changes a slot after its stack was looked up gets
+// some existing stack, or none.
 void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
                        const TickConversion& clock, std::uint64_t latest_ticks, PendingWork* work) {
   trace::EventEncoder& encoder = *encoder_;
@@ -107,8 +107,8 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
       has_extension = take_extension(slot, kind);
       continue;
     }
-    // Times lie in the past: what a truthful recorder writes, and what keeps a
-    // scribbled one from poisoning the file.
+    // Times must lie in the past, as an intact recorder writes them; this keeps a corrupted one from ruining
+    // the file.
     const std::uint64_t begin_ticks =
         std::clamp(load_once(&slot.begin_ticks), conversion.epoch_ticks, latest_ticks);
     const std::uint64_t sizes = load_once(&slot.size);
@@ -139,14 +139,14 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
   has_extension_ = has_extension;
 }
 
-// Of the event that was encoded last. Returns when the next work begins.
+// For the event that was encoded last. Returns when the next kernel work begins.
 [[gnu::noinline]] std::uint64_t LaneDrain::add_kernel_work(const trace::Event& event, PendingWork& work) {
   const trace::KernelWork done = work.take(event.begin_ns, event.begin_ns + event.duration_ns);
   if (!done.is_nothing()) encoder_->add_kernel_work(done);
   return work.first_ns();
 }
 
-// False: the slot is none.
+// False: the slot is not an extension.
 bool LaneDrain::take_extension(const RawEvent& slot, std::uint8_t kind) noexcept {
   if (kind != session::extension_kind) {
     damaged_slots_ += 1;
@@ -158,7 +158,7 @@ bool LaneDrain::take_extension(const RawEvent& slot, std::uint8_t kind) noexcept
 
 void LaneDrain::give_back(std::uint64_t position) noexcept {
   lane_.tail.store(position, std::memory_order_seq_cst);
-  // Pairs with the producer: it says that it waits, then looks at the tail.
+  // Pairs with the producer, which sets is_waiting and then reads the tail.
   if (lane_.is_waiting.load(std::memory_order_seq_cst) == 0) return;
   lane_.space_futex.fetch_add(1, std::memory_order_release);
   platform::futex_wake(lane_.space_futex);

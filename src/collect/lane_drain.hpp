@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes the slots of one lane out of shared memory and encodes them into a
-// chunk of the trace.
+// Reads the slots of one lane from shared memory and encodes them into a chunk of the trace.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +19,11 @@ namespace heapwright::collect {
 
 // The consumer's end of one lane for one owner (generation).
 //
-// Invariant: lane.tail == tail() <= lane.head, unless the lane was scribbled
-// on; then the slots that cannot be trusted are skipped and counted.
+// Invariant: lane.tail == tail() <= lane.head, unless the lane was overwritten; then untrustworthy slots are
+// skipped and counted.
 class LaneDrain {
  public:
-  // `kernel` knows the thread by `thread_id`; nullptr: nothing is known of what the kernel did.
+  // `kernel` knows the thread by `thread_id`; nullptr: no kernel records.
   LaneDrain(session::Lane& lane, std::uint64_t ring_slots, EncoderPool& encoders,
             KernelEvents* kernel = nullptr, std::uint32_t thread_id = 0) noexcept
       : lane_(lane), ring_slots_(ring_slots), encoders_(encoders), kernel_(kernel), thread_id_(thread_id) {}
@@ -36,7 +35,7 @@ class LaneDrain {
   LaneDrain& operator=(const LaneDrain&) = delete;
 
   std::uint64_t ring_slots() const noexcept { return ring_slots_; }
-  // Slots in the ring that wait.
+  // Slots in the ring that have not been read.
   std::uint64_t waiting_slots() const noexcept {
     return std::min(lane_.head.load(std::memory_order_acquire) - tail_, ring_slots_);
   }
@@ -44,15 +43,15 @@ class LaneDrain {
     return lane_.head.load(std::memory_order_seq_cst) - tail_ >= ring_slots_ / 2;
   }
 
-  // Encodes what the lane held at the call, or as much as the chunk can take,
-  // and gives the slots back to the producer.
+  // Encodes what the lane held at the call, or as much as fits into the chunk, and returns the slots to the
+  // producer.
   void take(StackDefinitions& stacks, const TickClock& clock);
 
   // The chunk begun, or nullptr. end_chunk() forgets it.
   const trace::EventEncoder* chunk() const noexcept { return encoder_.get(); }
   bool is_chunk_full() const noexcept { return count() == trace::max_events_per_chunk; }
   void end_chunk() noexcept;
-  // The events that the chunks ended have in the trace that is written now.
+  // Sets how many events of ended chunks are in the trace that is now written.
   void number_anew(std::uint64_t ended_events) noexcept { ended_events_ = ended_events; }
 
   std::uint32_t count() const noexcept { return encoder_ == nullptr ? 0 : encoder_->count(); }
@@ -60,8 +59,7 @@ class LaneDrain {
   std::uint64_t events() const noexcept { return ended_events_ + count(); }
   std::uint64_t damaged_slots() const noexcept { return damaged_slots_; }
 
-  // Since when events wait for being written, as far as is known: to be told
-  // at every pass. 0: nothing waits.
+  // Tracks since when events have been waiting to be written; must be called on every pass. 0: nothing waits.
   void look(std::uint64_t now_ns) noexcept {
     if (waiting_slots() == 0 && count() == 0) {
       waiting_since_ns_ = 0;
@@ -72,8 +70,7 @@ class LaneDrain {
   std::uint64_t waiting_since_ns() const noexcept { return waiting_since_ns_; }
 
  private:
-  // So many slots are encoded and given back at once: a producer that waits
-  // goes on while the rest is encoded.
+  // This many slots are encoded and returned at once: a waiting producer continues while the rest is encoded.
   static constexpr std::uint64_t part_slots = session::lane_ring_slots / 8;
   using StackIds = std::array<std::uint32_t, part_slots>;
 

@@ -25,7 +25,7 @@ void close_both(int (&pipe_ends)[2]) {
   }
 }
 
-// All bytes until the other side closes.
+// All bytes until the other end closes.
 std::string read_all(int file) {
   std::string text;
   char part[256];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starts the program to be recorded as a child that has everything (signal
-// mask and dispositions, limits, open files, working folder) as if the user
-// had started it directly.
+// Starts the program to be recorded as a child that inherits everything (signal mask and dispositions,
+// limits, open files, working folder) as if the user had started it directly.
 #pragma once
 
 #include <sys/types.h>
@@ -11,21 +10,20 @@
 
 namespace heapwright::collect {
 
-// The child exists from construction on, before the collector changes
-// anything of its own, and waits for let_go().
+// The child exists from construction on, before the collector changes its own state, and waits for let_go().
 class Launch {
  public:
-  // `library`, one or several with colons between, is put in front of LD_PRELOAD.
+  // `library`, one or several separated by colons, is prepended to LD_PRELOAD.
   Launch(std::string path, std::vector<std::string> arguments, std::string library);
-  // A program that was not let go is never started.
+  // Without let_go() the program never starts.
   ~Launch();
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
   pid_t process_id() const noexcept { return process_id_; }
 
-  // Starts the program with HEAPWRIGHT_SESSION = `session_text`. Returns 0 or
-  // the errno of what failed; then the child is gone.
+  // Starts the program with HEAPWRIGHT_SESSION = `session_text`. Returns 0, or the errno of the failure; then
+  // the child is gone.
   int let_go(const std::string& session_text);
 
  private:
@@ -40,8 +38,7 @@ class Launch {
   int error_pipe_[2] = {-1, -1};
 };
 
-// 128 + signal for a killed program, as a shell says it. `wait_status` as
-// from waitpid().
+// 128 + signal for a killed program, like a shell. `wait_status` as from waitpid().
 int exit_code_of(int wait_status);
 
 }  // namespace heapwright::collect

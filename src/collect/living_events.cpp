@@ -15,7 +15,7 @@ void LivingEvents::add(const PlacedEvent& event) {
   const trace::Event& call = event.event;
   if (trace::is_release(call.kind) && call.address != 0) return release(call.address, event);
   if (!trace::is_allocation(call.kind)) return;
-  // A realloc that failed leaves the old block as it is.
+  // A failed realloc leaves the old block unchanged.
   const bool has_old = call.old_address != 0 && (call.address != 0 || call.size == 0);
   if (trace::is_realloc(call.kind) && has_old) release(call.old_address, event);
   if (call.address != 0) make(event);

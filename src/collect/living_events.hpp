@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which blocks live after events of many threads, and the events that made them.
+// Finds the blocks that are live after events of many threads, and the events that allocated them.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace heapwright::collect {
 
-// An event with its place in the trace.
+// An event with its position in the trace.
 struct PlacedEvent {
   trace::Event event;
   std::uint32_t thread = 0;
   std::uint64_t sequence = 0;
 };
 
-// Threads may be reported in any order, each in its own: of an address the latest event counts. In
-// one moment releases come before allocations of other threads, as in an analysis.
+// Threads may be reported in any order, but each thread's events in sequence: for each address the latest
+// event wins. At the same time, frees come before allocations of other threads, as in the analysis.
 class LivingEvents {
  public:
   void add(const PlacedEvent& event);
-  // No event that follows begins before that: releases from before have met their blocks.
+  // No later event begins before this time: frees from earlier have found their blocks.
   void pass(std::uint64_t time_ns);
-  // By thread, in sequence. A realloc is without its old block, which is over.
+  // By thread, in sequence. A realloc is returned without its old block, which is gone.
   std::vector<PlacedEvent> take();
-  // Those that are held: with blocks that live, or just gone.
+  // Addresses held: of live blocks and of recent frees.
   std::size_t addresses() const noexcept { return by_address_.size(); }
 
  private:
-  // The latest of an address: an allocation, or a release whose block may come after it.
+  // The latest event of an address: an allocation, or a free whose allocation may still come.
   struct Latest {
     std::uint64_t time_ns = 0;
     bool is_made = false;

@@ -6,12 +6,12 @@
 namespace heapwright::collect {
 namespace {
 
-// After so many samples the pause between two doubles: days of recording
-// stay within what a trace may hold (2^22).
+// After this many samples the interval doubles: days of recording stay within the limit of a trace (2^22).
 constexpr std::uint64_t samples_per_doubling = 1U << 18;
 constexpr std::uint64_t unchanged_interval_ns = 1'000'000'000;
 
-// The cgroup's charge changes by others as well: it is told along with changes of the process's own.
+// The cgroup's charge also changes because of other processes: it is stored only along with changes of this
+// process.
 bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) {
   return a.resident_anonymous_bytes == b.resident_anonymous_bytes &&
          a.resident_file_bytes == b.resident_file_bytes && a.swapped_bytes == b.swapped_bytes &&
@@ -28,7 +28,7 @@ void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::
   if (!watch.read_memory(reading)) return;
   trace::MemorySample sample;
   sample.time_ns = now_ns;
-  // The program may have scribbled over the figure.
+  // The program may have overwritten the figure.
   private_bytes = std::min(private_bytes, reading.anonymous_bytes);
   sample.resident_anonymous_bytes = reading.anonymous_bytes - private_bytes;
   sample.resident_file_bytes = reading.file_bytes;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a process's memory moves: a reading every few milliseconds, left out
-// while nothing changes.
+// Samples a process's memory every few milliseconds; skips samples while nothing changes.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,16 @@ namespace heapwright::collect {
 
 class MemorySampler {
  public:
-  // Takes a reading when one is due. `table_bytes` is the most that the
-  // recorder can occupy in the process: the kernel counts shared pages of
-  // all kinds in one sum, the program's own too.
-  // private_bytes: what the recorder has there of anonymous memory.
+  // Takes a sample when one is due. `table_bytes`: the most memory that the recorder's tables can occupy in
+  // the process; the kernel reports shared pages of all kinds as one sum, including the program's own.
+  // private_bytes: the recorder's anonymous memory there.
   void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t private_bytes,
               std::uint64_t now_ns, std::uint64_t interval_ns);
 
-  // Earlier readings are thinned, so that there is room for as many as at first.
+  // Earlier samples are thinned out, so there is room for as many as at the start.
   void begin_anew() noexcept { count_ = 0; }
 
-  // The next reading is due at once.
+  // The next sample is due at once.
   void hurry() noexcept { next_ns_ = 0; }
 
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }

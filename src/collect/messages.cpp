@@ -6,7 +6,7 @@
 namespace heapwright::collect {
 namespace {
 
-// One write per line, so that lines of the program do not cut into it.
+// One write per line, so that the program's output cannot interleave.
 void write_line(std::string line) {
   for (char& character : line) {
     if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = '?';

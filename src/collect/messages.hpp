@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Lines on standard error, each with the program's name in front,
-// except what to type next.
+// Lines on standard error. All but the suggested next command begin with the program's name.
 #pragma once
 
 #include <string>
 
 namespace heapwright::collect {
 
-// Something a person must act on; printed also when quiet.
+// A person must act on this; printed even with --quiet.
 void say_error(const std::string& text);
 
-// What happens; silent when quiet.
+// Progress messages; silent with --quiet.
 class Messages {
  public:
   explicit Messages(bool is_quiet) : is_quiet_(is_quiet) {}

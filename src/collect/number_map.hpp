@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small numbers of the session (stack nodes, frames) to the trace's dense
-// ids. Open addressing: a table as large as what is in use stays in cache,
-// where an array indexed by the scattered slot numbers would not.
+// Maps small numbers of the session (stack nodes, frames) to the trace's dense ids. Open addressing: a table
+// sized for the used entries stays in cache, unlike an array indexed by the scattered slot numbers.
 #pragma once
 
 #include <cstddef>

@@ -86,7 +86,7 @@ std::string parse_text(const std::string& option, const std::string& text) {
   return text;
 }
 
-// %p %s %h %e %% only: a typing error would otherwise become a file name.
+// Only %p %s %h %e %%: otherwise a typo would become a file name.
 std::string parse_pattern(const std::string& option, const std::string& text) {
   parse_text(option, text);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -240,7 +240,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())),
                          arguments.end());
   check_together(options);
-  // Of an attached process most pages in memory are blocks' from before.
+  // In an attached process most resident pages belong to blocks from before.
   if (options.process != 0 || options.keep_bytes != 0) {
     options.residency = false;
     options.kernel_events = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the user asked for.
+// Command-line options of heapwright-collect.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace heapwright::collect {
 
-// One line that says what to do; the command ends with exit code 2.
+// One line that says what to do; the command exits with code 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -41,7 +41,7 @@ struct Options {
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> command;  // program and arguments
-  std::int32_t process = 0;          // that runs already; 0: `command` is started
+  std::int32_t process = 0;          // a running process to attach to; 0: `command` is started
   bool despite_seccomp = false;
   std::string attacher_path;  // empty: beside this program
 };

@@ -100,7 +100,7 @@ std::string OutputNames::why_not_writable(const std::string& path) const {
   if (is_there && !replaces_existing_) {
     return "'" + path + "' exists; use --force to replace it or choose another with --output";
   }
-  // Only an attempt tells: permissions say nothing about a read-only disk.
+  // Only an attempt shows it: permissions say nothing about a read-only disk.
   const int file =
       open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | (is_there ? 0 : O_CREAT | O_EXCL), 0600);
   if (file < 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which file a process image is written to.
+// Chooses the output file of each process image.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,18 @@ class OutputNames {
   // The pattern with %p, %s, %h, %e and %% filled in.
   std::string expand(std::uint64_t process_id, const std::string& program) const;
 
-  // A name that this session has not used yet: "x.heapwright", then
-  // "x.2.heapwright" ... for an exec in the same process or a pattern without
-  // %p. Files of earlier recordings are stepped over as well unless they may
-  // be replaced. Empty when a stream has its one recording.
+  // A name not yet used in this session: "x.heapwright", then "x.2.heapwright" ... for an exec in the same
+  // process or a pattern without %p. Also skips files of earlier recordings unless they may be replaced.
+  // Empty when a stream already has its one recording.
   std::string choose(std::uint64_t process_id, const std::string& program);
 
-  // From now on every recording goes to a stream, which may take one only.
+  // From now on every recording goes to a stream, which may take only one.
   void write_to_stream(bool takes_one) {
     is_stream_ = true;
     takes_one_ = takes_one;
   }
 
-  // Why the first file could not be written; empty when it can.
+  // Why the first file cannot be written; empty when it can.
   std::string why_not_writable(const std::string& path) const;
 
  private:
@@ -40,8 +39,7 @@ class OutputNames {
   std::set<std::string> used_;
 };
 
-// The last part of the path as it may stand in a file name; "program" when
-// there is none.
+// The last path component, made safe for a file name; "program" if there is none.
 std::string file_name_part(const std::string& path);
 
 }  // namespace heapwright::collect

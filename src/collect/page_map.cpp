@@ -20,7 +20,7 @@ using trace::PageRun;
 
 constexpr std::uint64_t page_bytes = trace::residency_unit_bytes;
 
-// linux/fs.h of 6.7.
+// From linux/fs.h of 6.7.
 struct KernelRegion {
   std::uint64_t begin;
   std::uint64_t end;
@@ -47,7 +47,7 @@ constexpr std::uint64_t swapped = 1U << 4U;
 constexpr std::uint64_t zero_page = 1U << 5U;
 constexpr std::uint64_t huge = 1U << 6U;
 
-// An entry of the file.
+// Bits of a pagemap entry.
 constexpr std::uint64_t entry_present = 1ULL << 63U;
 constexpr std::uint64_t entry_swapped = 1ULL << 62U;
 constexpr std::uint64_t entry_of_file = 1ULL << 61U;
@@ -67,7 +67,7 @@ PageKind kind_of(bool is_present, bool is_of_file) {
   return is_of_file ? PageKind::file : PageKind::anonymous;
 }
 
-// What `text` begins with; moves behind it and the one character that follows.
+// The number at the start of `text`; advances past it and the one character that follows.
 std::uint64_t take_hexadecimal(std::string_view& text) {
   std::uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -116,7 +116,7 @@ std::uint64_t PageMap::read_window(std::uint64_t from, std::span<const Mapping> 
   if (may_ask_kernel_) {
     const std::uint64_t end = ask_kernel(from, runs);
     if (end != 0 || from != 0) return end;
-    may_ask_kernel_ = false;  // refused at the first window: a kernel that does not know it
+    may_ask_kernel_ = false;  // refused at the first window: the kernel does not support it
   }
   return read_entries(from, mappings, runs);
 }
@@ -143,7 +143,7 @@ std::uint64_t PageMap::ask_kernel(std::uint64_t from, std::vector<PageRun>& runs
            {region.begin, region.end,
             kind_of((region.categories & present) != 0, (region.categories & of_file) != 0),
             (region.categories & huge) != 0});
-    // The kernel's walk_end stays behind when its own buffer was full in between.
+    // The kernel's walk_end lags behind if its internal buffer filled up meanwhile.
     end = std::max(end, region.end);
   }
   return end > from ? end : 0;
@@ -152,7 +152,7 @@ std::uint64_t PageMap::ask_kernel(std::uint64_t from, std::vector<PageRun>& runs
 std::uint64_t PageMap::read_entries(std::uint64_t from, std::span<const Mapping> mappings,
                                     std::vector<PageRun>& runs) {
   const auto mapping = std::find_if(mappings.begin(), mappings.end(), [from](const Mapping& candidate) {
-    // What may not be touched holds nothing, and may be vast.
+    // An inaccessible mapping holds nothing, and may be huge.
     return candidate.end > from && candidate.has(MappingFlag::readable);
   });
   if (mapping == mappings.end() || mapping->begin >= end_address) return end_address;
@@ -180,7 +180,7 @@ std::vector<Mapping> parse_mappings(const std::string& text) {
     Mapping mapping = parse_line(rest.substr(0, length));
     rest.remove_prefix(std::min(length + 1, rest.size()));
     const bool follows = mappings.empty() || mapping.begin >= mappings.back().end;
-    // The kernel's own page at the top (vsyscall) is nobody's memory.
+    // The kernel's page at the top (vsyscall) is not the process's memory.
     if (!follows || mapping.begin >= mapping.end || mapping.end > PageMap::end_address) continue;
     mappings.push_back(std::move(mapping));
     if (mappings.size() == trace::max_mappings) break;

@@ -6,7 +6,7 @@
 namespace heapwright::collect {
 namespace {
 
-// Too short for the kernel to have done much: a loss does not concern such a call.
+// Too short for much kernel work: a loss does not concern such a call.
 constexpr std::uint64_t shortest_call_in_doubt_ns = 4'000;
 
 }  // namespace
@@ -52,7 +52,7 @@ void PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::si
   if (parts_.size() - next_ > most_parts) make_room(most_parts);
 }
 
-// The fault's own part may have others behind it: it slept, or was interrupted.
+// The fault's own part may not be the last one: the thread slept or was interrupted meanwhile.
 void PendingWork::end_fault(std::uint64_t time_ns) {
   if (fault_ns_ == 0 || time_ns < fault_ns_) return;
   const std::uint64_t took_ns = time_ns - fault_ns_;
@@ -69,7 +69,7 @@ void PendingWork::end_fault(std::uint64_t time_ns) {
 }
 
 void PendingWork::add_gap(std::uint64_t from_ns, std::uint64_t to_ns) {
-  // An end whose begin is lost, or the other way round, would make a time up.
+  // An end without its begin, or the reverse, would yield a made-up time.
   fault_ns_ = out_ns_ = 0;
   gap_from_ns_ = std::min(gap_from_ns_, from_ns);
   gap_to_ns_ = to_ns;
@@ -87,8 +87,8 @@ void PendingWork::push(std::uint64_t first_ns, std::uint64_t last_ns, const trac
   parts_.insert(at, {first_ns, last_ns, work});
 }
 
-// Neighbours of about the same number of records are added up, so that all parts stay about as
-// fine: what began long ago would otherwise become one part.
+// Merges neighbours with about the same number of records, so that all parts stay about equally fine;
+// otherwise the older records would end up in a single part.
 void PendingWork::make_room(std::size_t most_parts) {
   parts_.erase(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(next_));
   next_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int most_interpreters = 5;  // the kernel's limit
 
-// Where exec would have found it, by the collector's own search path.
+// Where exec would have found it, using the collector's search path.
 std::string locate(const std::string& program, std::uint32_t process_id) {
   if (program.starts_with('/')) return program;
   if (program.find('/') != std::string::npos) {
@@ -44,7 +44,8 @@ std::string interpreter_in(int file) {
   return interpreter;
 }
 
-// The loader minds what the program gains: nothing, where it is the user's own.
+// The loader ignores LD_PRELOAD only if the program gains privileges: it does not if the file belongs to the
+// user.
 bool changes_user(const struct stat& status, std::uint32_t user_id) {
   return ((status.st_mode & S_ISUID) != 0 && status.st_uid != user_id) || (status.st_mode & S_ISGID) != 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a program that a recorded one has started came up without the recorder,
-// as far as its file says.
+// Why a program started by a recorded one runs without the recorder, as far as its file shows.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@
 
 namespace heapwright::collect {
 
-// `program` as given to exec by process `process_id` of user `user_id`, which
-// may be gone. Empty: the file says nothing against it, or cannot be found.
+// `program` as given to exec by process `process_id` of user `user_id`; the process may be gone. Empty: the
+// file shows no obstacle, or cannot be found.
 std::string why_never(const std::string& program, std::uint32_t process_id, std::uint32_t user_id);
 
 // Whether every user may read the file.

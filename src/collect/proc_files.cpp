@@ -25,8 +25,7 @@ std::uint32_t number_of(std::string_view text) {
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  // A process that ends in between makes the read fail; << keeps that quiet,
-  // where an iterator would throw.
+  // A process that ends meanwhile makes the read fail; << ignores that, while an iterator would throw.
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -56,7 +55,7 @@ std::uint32_t pid_namespace_of(const std::string& name) {
 }
 
 std::uint32_t own_number_in(const std::string& status) {
-  // "NSpid:\t4711\t12": in each namespace, the innermost last.
+  // "NSpid:\t4711\t12": one id per namespace, the innermost last.
   constexpr std::string_view label = "\nNSpid:";
   const std::size_t found = status.find(label);
   if (found == std::string::npos) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes by their ids here. One in a PID namespace of its own knows itself,
-// and tells itself, by another number.
+// Translates process ids to our PID namespace. A process in its own PID namespace reports itself by another
+// id.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace heapwright::collect {
 
 class ProcessIds {
  public:
-  // Above every id that the kernel gives away.
+  // Above every id that the kernel assigns.
   static constexpr std::uint32_t first_stand_in = (1U << 22) + 1;
 
   // `own_namespace` as session::Control has it.
@@ -19,10 +19,10 @@ class ProcessIds {
   bool is_elsewhere(std::uint32_t pid_namespace) const noexcept {
     return pid_namespace != 0 && pid_namespace != own_namespace_;
   }
-  // Here, the id of a process that is `id` in its namespace. A process that had
-  // ended before anybody looked has a stand-in, one for all times.
+  // The id, in our namespace, of a process that is `id` in its own. A process that ended before it was looked
+  // up gets a permanent stand-in id.
   std::uint32_t here(std::uint32_t pid_namespace, std::uint32_t id);
-  // Processes may have started since: the next question looks again.
+  // Processes may have started since: the next lookup rescans.
   void forget_look() noexcept { has_looked_ = false; }
 
  private:
@@ -31,7 +31,7 @@ class ProcessIds {
   std::uint32_t own_namespace_;
   bool has_looked_ = false;
   std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by namespace << 32 | id there
-  // Of processes whose namespace may not be asked, by the id there.
+  // Processes whose namespace cannot be read, by their id there.
   std::unordered_map<std::uint32_t, std::uint32_t> of_others_;
   std::uint32_t next_stand_in_ = first_stand_in;
 };

@@ -19,18 +19,17 @@ using session::ProcessBlock;
 namespace {
 
 constexpr std::uint64_t oldest_event_ns = 1'000'000'000;
-// A chunk is begun for a lane whose ring is so full; fewer slots wait there,
-// in memory that the thread has anyway.
+// A chunk is begun for a lane once its ring holds this fraction; fewer slots wait in the ring, which is
+// allocated anyway.
 constexpr std::uint64_t least_part = 8;
 constexpr std::uint64_t write_interval_ns = 100'000'000;
 constexpr std::uint64_t first_name_pause_ns = 10'000'000;
-// A reader takes 2^21 threads; this many in one process lose their names and
-// events, which the drop counter says.
+// A trace reader accepts 2^21 threads. A process with more than this many loses their names and events; the
+// drop counter shows it.
 constexpr std::uint32_t most_threads = 1U << 20;
 constexpr int final_passes = 8;
 
-// The collector's own pages, except the rings and tables that the program
-// holds as well.
+// The collector's own pages, except the rings and tables shared with the program.
 std::uint64_t own_resident_bytes() {
   ProcessWatch self(static_cast<std::uint32_t>(getpid()));
   MemoryReading reading;
@@ -87,7 +86,7 @@ trace::Metadata ProcessRecording::describe() const {
 
 std::string ProcessRecording::command_line() const {
   std::string text = watch_.command_line();
-  // Gone already; of the program itself the arguments are known.
+  // Already gone; but the arguments of the started program are known.
   if (text.empty() && name_.process_id == context_.program_process_id) {
     for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
   }
@@ -118,8 +117,8 @@ DrainResult ProcessRecording::drain() {
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     LaneOwner& owner = lanes_[index];
     Lane& lane = block_.lanes[index];
-    // Only drain() frees lanes, so a new owner behind its back means that the
-    // program scribbled here; the old owner's events end at this point.
+    // Only drain() frees lanes, so an owner that changed without it means that the program overwrote the
+    // lane; the old owner's events end here.
     if (owner.drain != nullptr && lane.generation.load(std::memory_order_relaxed) != owner.generation) {
       write_chunk(owner);
       end_thread(owner, lane, now_ns);
@@ -136,13 +135,13 @@ DrainResult ProcessRecording::drain() {
   return result;
 }
 
-// Takes a lane that a thread has claimed; false when nobody has.
+// Takes over a lane that a thread has claimed; false if none has.
 bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   Lane& lane = block_.lanes[lane_index];
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  // In another PID namespace its id is another thread's here.
+  // In another PID namespace, its id would be another thread's id here.
   owner.drain =
       std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
                                   name_.is_elsewhere ? nullptr : context_.kernel_events, lane.thread_id);
@@ -175,7 +174,7 @@ void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainR
   if (drain.is_chunk_full() || context_.encoders.is_over()) write_chunk(owner);
 }
 
-// A thread that did not write for long is the last to fill its chunk.
+// The thread that has been idle longest is the last to fill its chunk.
 void ProcessRecording::write_stalest_chunk() {
   const auto stalest = std::min_element(
       owners_with_chunk_.begin(), owners_with_chunk_.end(),
@@ -183,7 +182,7 @@ void ProcessRecording::write_stalest_chunk() {
   if (stalest != owners_with_chunk_.end()) write_chunk(lanes_[*stalest]);
 }
 
-// An exiting thread may write until the kernel says that it is gone.
+// An exiting thread may write until the kernel reports that it is gone.
 bool ProcessRecording::release_if_ended(LaneOwner& owner, Lane& lane, std::uint64_t now_ns) {
   if (watch_.has_thread(lane.thread_id)) return false;
   write_lane(owner);
@@ -205,7 +204,7 @@ void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t ex
   owner.drain.reset();
 }
 
-// In a process that was attached to nobody is called when a thread ends.
+// In an attached process, nothing reports the end of a thread.
 void ProcessRecording::look_for_ended_threads() {
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
@@ -226,8 +225,7 @@ void ProcessRecording::write_chunk(LaneOwner& owner) {
   std::erase(owners_with_chunk_, static_cast<std::uint32_t>(&owner - lanes_.data()));
 }
 
-// Writes what the lane holds now; what fills a chunk leaves room for the rest
-// in a second one.
+// Writes what the lane holds now; if that fills the chunk, the rest goes into a second one.
 void ProcessRecording::write_lane(LaneOwner& owner) {
   static_assert(session::lane_ring_slots <= trace::max_events_per_chunk);
   for (int chunk = 0; chunk < 2; ++chunk) {
@@ -257,7 +255,7 @@ void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
 
 void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes) {
   const std::uint64_t now_ns = context_.clock.now_ns();
-  // The last reading is that of the end: one of a period ago may show what the program has freed since.
+  // The last sample must be taken at exit: an older one may show memory that the program has freed since.
   if (scanner_.is_exit_asked()) memory_.hurry();
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
@@ -289,7 +287,7 @@ void ProcessRecording::roll_on(bool has_room) {
   if (!roller_) return;
   if (roller_->is_due(file_.bytes())) {
     const std::uint64_t now_ns = context_.clock.now_ns();
-    write_waiting();  // a block may be forgotten only with its release: both are in the file by now
+    write_waiting();  // a block may be dropped only together with its free: both are in the file by now
     if (!file_.is_failed()) roller_->begin(file_.bytes(), now_ns);
   }
   if (!roller_->is_done() && (has_room || !roller_->is_under_way())) return;
@@ -321,7 +319,7 @@ void ProcessRecording::write_pending() {
   memory_.pending.clear();
 }
 
-// The most memory that the tables and rings can hold as far as they are used.
+// The most memory that the used parts of tables and rings can hold.
 std::uint64_t ProcessRecording::table_bytes() const noexcept {
   constexpr std::uint64_t page_bytes = 4096;
   const auto pages = [](std::uint64_t entries, std::uint64_t most_bytes) {

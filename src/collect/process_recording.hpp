@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One process image being recorded: its block in the session, its threads,
-// its trace file.
+// Recording of one process image: its block in the session, its threads, its trace file.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +27,28 @@
 
 namespace heapwright::collect {
 
-// What every recording of the session shares.
+// Shared by all recordings of the session.
 struct RecordingContext {
   const Options& options;
   const TickClock& clock;
   std::string host;
-  std::uint32_t program_process_id = 0;  // of the one that the collector started
+  std::uint32_t program_process_id = 0;  // of the program that the collector started
   std::vector<std::string> notes;        // for every trace
   EncoderPool encoders;
   UnseenAllocators unseen_allocators;
   SwitchHistory switches = {};
-  int output_descriptor = -1;  // of an output that is no ordinary file
+  int output_descriptor = -1;  // of an output that is not a regular file
   KernelEvents* kernel_events = nullptr;
-  std::vector<std::string> unseen = {};  // what no trace has, for every trace
+  std::vector<std::string> unseen = {};  // calls that no trace has, for every trace
 };
 
-// What became of one process image, for the report.
+// The result for one process image, for the report.
 struct FileSummary {
   std::string path;
   std::string program;
   std::uint64_t process_id = 0;
   std::uint64_t parent_process_id = 0;
-  bool is_fork_child = false;  // of its parent's image, not a fresh one
+  bool is_fork_child = false;  // it has its parent's image, not a fresh one
   std::uint64_t start_ns = 0;
   std::uint64_t bytes = 0;
   std::uint64_t threads = 0;
@@ -60,8 +59,8 @@ struct FileSummary {
 };
 
 struct DrainResult {
-  std::uint64_t slots = 0;          // taken out of all lanes
-  std::uint64_t fullest_slots = 0;  // found in one lane, as if all had a whole ring
+  std::uint64_t slots = 0;          // read from all lanes
+  std::uint64_t fullest_slots = 0;  // found in one lane, scaled to a whole ring
   bool has_thread_change = false;
 
   void add(const DrainResult& other) noexcept {
@@ -71,7 +70,7 @@ struct DrainResult {
   }
 };
 
-// Who it is here; its block has the ids that it sees itself.
+// Its identity in our PID namespace; its block has the ids that the process itself sees.
 struct ProcessName {
   std::uint32_t process_id = 0;
   std::uint32_t parent_process_id = 0;
@@ -80,7 +79,7 @@ struct ProcessName {
 
 class ProcessRecording {
  public:
-  // `block` is mapped and at least process_live; both outlive the recording.
+  // `block` is mapped and in state process_live or later; both arguments outlive the recording.
   ProcessRecording(RecordingContext& context, session::ProcessBlock& block, const ProcessName& name,
                    std::string path);
 
@@ -88,31 +87,30 @@ class ProcessRecording {
   ProcessWatch& watch() noexcept { return watch_; }
   const TraceFile& file() const noexcept { return file_; }
   std::uint64_t waiting_events() const noexcept;
-  // Whether a producer has filled half of its ring, which is when it wakes a
-  // collector that sleeps.
+  // Whether a producer has filled half of its ring; at that point it wakes a sleeping collector.
   bool has_half_full_lane() const noexcept;
 
   // One pass over the lanes.
   DrainResult drain();
-  // Writes what is old or has changed; to be called every few milliseconds.
-  // Processes share the time that scans may take.
+  // Writes what is old or has changed; must be called every few milliseconds. Processes share the time
+  // allowed for scans.
   void keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes);
-  // With --room: begins to forget what is over when the file has grown, or goes on in the new file.
-  // has_room: for what comes until that is made; otherwise the lanes wait for it.
+  // With --room: starts to drop freed blocks when the file has grown, or switches to the new file. has_room:
+  // whether there is space for events until then; otherwise the lanes wait.
   void roll_on(bool has_room);
-  // Writes all events that wait, and the tables that they need.
+  // Writes all pending events and the tables they need.
   void write_waiting();
-  // Looks at some of the resident pages, where a scan is under way.
+  // Scans some of the resident pages, if a scan is active.
   void scan_on() { scanner_.step(watch_, file_); }
   bool is_scanning() const noexcept { return scanner_.is_scanning(); }
   // The program waits for the scan.
   bool is_scan_urgent() const noexcept { return scanner_.is_urgent(); }
   bool wants_scan() const noexcept { return scanner_.is_asked(context_.clock.now_ns()); }
-  // For the trace, as trace::Metadata holds them.
+  // As stored in the trace (see trace::Metadata).
   void set_unrecorded(std::vector<std::string> processes) {
     metadata_.unrecorded_processes = std::move(processes);
   }
-  // Drains what is left and ends the file, at `end_ns` or the last event.
+  // Drains the rest and ends the file, at `end_ns` or the last event.
   FileSummary finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
 
  private:
@@ -120,7 +118,7 @@ class ProcessRecording {
     std::unique_ptr<LaneDrain> drain;  // empty: the lane is unused
     trace::Thread thread;
     std::uint32_t generation = 0;
-    std::uint64_t last_use = 0;  // of its chunk
+    std::uint64_t last_use = 0;  // of its chunk, for LRU
     std::uint64_t next_name_ns = 0;
     std::uint64_t name_pause_ns = 0;
   };
@@ -156,7 +154,7 @@ class ProcessRecording {
   StackDefinitions definitions_;
   trace::Metadata metadata_;
   std::vector<LaneOwner> lanes_;
-  std::vector<std::uint32_t> owners_with_chunk_;  // few: as many as there are encoders
+  std::vector<std::uint32_t> owners_with_chunk_;  // few: one per encoder in use
   std::uint64_t uses_ = 0;
   std::vector<trace::Thread> pending_threads_;
   std::size_t switches_written_ = 0;

@@ -31,7 +31,7 @@ std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
   return value * 1024;
 }
 
-// linux/pidfd.h of 6.15, first version of the struct.
+// From linux/pidfd.h of 6.15, first version of the struct.
 struct PidfdInfo {
   std::uint64_t mask = 0;
   std::uint64_t cgroup_id = 0;
@@ -50,7 +50,7 @@ std::optional<int> status_of_reaped(int process_file, pid_t) {
   return info.exit_code;
 }
 
-// The last field of /proc/PID/stat, which means something for zombies.
+// The last field of /proc/PID/stat, which is valid only for zombies.
 std::optional<int> status_of_zombie(int, pid_t process_id) {
   const std::string text = read_file("/proc/" + std::to_string(process_id) + "/stat");
   const std::size_t name_end = text.rfind(") ");
@@ -111,8 +111,8 @@ bool ProcessWatch::is_gone() {
 
 std::optional<int> ProcessWatch::wait_status() const {
   if (process_file_ < 0) return std::nullopt;
-  // Reaped: the kernel keeps the status with the pidfd. Not yet: /proc has it.
-  // Reaped between the two looks: the third one finds it.
+  // If reaped: the kernel keeps the status with the pidfd. If not yet: /proc has it. If reaped between the
+  // two attempts: the third one finds it.
   for (const auto look : {&status_of_reaped, &status_of_zombie, &status_of_reaped}) {
     if (const std::optional<int> status = look(process_file_, process_id_)) return status;
   }
@@ -172,7 +172,7 @@ bool ProcessWatch::read_memory(MemoryReading& reading) {
   const ssize_t length = pread(status_file_, text, sizeof text, 0);
   if (length <= 0) return false;
   const std::string status(text, static_cast<std::size_t>(length));
-  // A process on its way out has no memory lines any more.
+  // An exiting process no longer has memory lines.
   if (status.find("\nRssAnon:") == std::string::npos) return false;
   reading = parse_memory(status);
   const ssize_t digits = charge_file_ < 0 ? 0 : pread(charge_file_, text, sizeof text, 0);

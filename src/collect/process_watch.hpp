@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel says about a recorded process: whether it lives, its
-// threads' names, its memory.
+// Kernel facts about a recorded process: whether it is alive, the names of its threads, its memory.
 #pragma once
 
 #include <sys/types.h>
@@ -29,19 +28,18 @@ class ProcessWatch {
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
-  // True once all of its threads have ended (also while it waits to be
-  // reaped). Nothing it wrote comes later.
+  // True once all of its threads have ended (even if it is not reaped). Nothing is written after that.
   bool is_gone();
 
-  // How a process that is gone has ended, as waitpid() says it; nullopt when
-  // only its parent knows (kernels before 6.15, once it was reaped).
+  // How a process that is gone has ended, as from waitpid(); nullopt if only its parent knows (kernels before
+  // 6.15, after it was reaped).
   std::optional<int> wait_status() const;
 
-  // Whether the process maps the file of this inode. True when that cannot
-  // be known. Tells a recorded process from another one with its old id.
+  // Whether the process maps the file with this inode; true if unknown. Distinguishes a recorded process from
+  // a new one with the same id.
   bool maps_inode(std::uint64_t inode) const;
 
-  // By the id that the thread tells.
+  // By the id that the thread reports.
   bool has_thread(std::uint32_t thread_id);
   // Empty when the thread is gone.
   std::string thread_name(std::uint32_t thread_id);

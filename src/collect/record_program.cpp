@@ -134,8 +134,8 @@ int record_program(const Options& options) {
   OutputNames names(options.output_pattern, host_name(), options.replace_existing);
 
   int stream = options.output_pattern == standard_output ? take_standard_output() : -1;
-  // The child is forked before the collector changes any of its own limits
-  // and signals, which the program would inherit.
+  // The child is forked before the collector changes its own limits and signals, which the program would
+  // inherit.
   Launch launch(check.path, check.arguments, with_library_behind(options, library));
   const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
   if (stream < 0) stream = open_output(names, first_path);

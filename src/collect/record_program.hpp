@@ -6,8 +6,8 @@
 
 namespace heapwright::collect {
 
-// The exit code: the program's, or 2 when it was not started. Throws
-// UsageError and SessionError before the program has started.
+// Returns the program's exit code, or 2 when it was not started. Throws UsageError and SessionError before
+// the program has started.
 int record_program(const Options& options);
 
 }  // namespace heapwright::collect

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every recording is written to and reported by, whoever started the program; and what it needs of the
-// system. UsageError: something cannot be had, before the program starts or is touched.
+// Outputs and reports of a recording, whether the program was started or attached to, and its system limits.
+// Throws UsageError before the program is started or touched.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,22 +14,22 @@
 namespace heapwright::collect {
 
 std::string host_name();
-// A file's path, from this program's folder on.
+// A path relative to this program's folder.
 std::string beside_this_program(const std::string& path);
 
 void check_control_file(const Options& options);
-// -1: none is wanted.
+// -1: none is requested.
 int open_summary(const Options& options);
-// A descriptor when the first path is a stream; -1 when it is a file that can be written.
+// A descriptor if the first path is a stream; -1 if it is a writable file.
 int open_output(const OutputNames& names, const std::string& first_path);
-// stream: -1 where it is a file.
+// stream: -1 for a file.
 void check_stream(const Options& options, OutputNames& names, int stream);
 
 using Limit = decltype(RLIMIT_NOFILE);
-// What it was.
+// Returns the old limit.
 rlimit raise_limit(Limit which);
 
-// For people on standard error, and as JSON wherever that is wanted; closes the summary.
+// Text on standard error, JSON where requested; closes the summary.
 void tell(const Options& options, const Report& report, int summary_file);
 
 }  // namespace heapwright::collect

@@ -25,8 +25,7 @@ std::string decimal(double value, int digits) {
   return text;
 }
 
-// Bytes that are no UTF-8 cannot stand in JSON: every byte outside of ASCII
-// is kept when the text is valid, replaced by '?' otherwise.
+// JSON must be UTF-8: non-ASCII bytes are kept if the text is valid UTF-8, and replaced by '?' otherwise.
 bool is_utf8(const std::string& text) {
   std::size_t expected = 0;
   for (const char character : text) {
@@ -111,7 +110,7 @@ std::string line_of(const FileSummary& file) {
   return line;
 }
 
-// As a shell takes it.
+// Quoted for a shell if necessary.
 std::string shell_word(const std::string& text) {
   constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
   if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
@@ -122,7 +121,7 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// A build may run hundreds of processes: the largest, and the sum of others.
+// A build may run hundreds of processes: lists the largest and sums up the others.
 std::vector<std::string> lines_of(std::vector<FileSummary> files) {
   std::vector<std::string> lines;
   if (files.size() > most_lines) {
@@ -150,7 +149,7 @@ std::string processes(std::uint64_t count, const char* one, const char* many) {
   return count == 1 ? std::string("1 ") + one : with_commas(count) + " " + many;
 }
 
-// Named by program and reason, the most frequent first.
+// Grouped by program and reason, the most frequent first.
 std::vector<std::string> lines_about_unrecorded(const Report& report) {
   std::map<std::string, std::uint64_t> reasons;
   std::uint64_t without_calls = 0;
@@ -201,7 +200,7 @@ std::string json_of(const UnrecordedProcess& process) {
   return text + ", \"made_no_call\": " + (process.made_no_call ? "true" : "false") + "}";
 }
 
-// What was not said when the program started; each line once.
+// Only what was not printed when the program started; each line once.
 std::vector<std::string> unseen_lines_of(const Report& report) {
   std::vector<std::string> lines;
   for (const FileSummary& file : report.files) {
@@ -217,7 +216,7 @@ std::vector<std::string> unseen_lines_of(const Report& report) {
 }  // namespace
 
 const char* name_of(trace::EndReason reason) {
-  // By their numbers.
+  // Indexed by EndReason.
   static constexpr const char* names[] = {"missing",       "exited",         "killed",       "replaced",
                                           "size_limit",    "duration_limit", "write_failed", "stopped",
                                           "recorder_lost", "still_running"};
@@ -244,8 +243,8 @@ std::vector<std::string> lines_of(const Report& report) {
 }
 
 std::string next_command(const Report& report) {
-  // The program that did most in all its processes, and of these the one that
-  // did most; one that starts others only when there is no other.
+  // The largest file of the program with the most events in all its processes. A program that only starts
+  // others is chosen last.
   const auto rank = [](const FileSummary& file) {
     return file.end.reason != trace::EndReason::replaced && !is_starter(file.program);
   };

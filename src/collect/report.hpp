@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a recording has brought, for people and for machines.
+// The result of a recording, for people and for machines.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct Report {
   std::uint64_t starts_lost = 0;          // started when the table of starts was full
   std::uint64_t children_left_alone = 0;  // without --children
   std::uint64_t start_unix_ns = 0;        // as in the traces
-  std::string session_path;               // of the file that tells this; "": none was written
-  std::string attached;  // what the attacher told, as JSON: "" unless the process ran already
+  std::string session_path;               // of the session file; "": none was written
+  std::string attached;  // what the attacher printed, as JSON; "": the program was started by us
   std::string detached;
   bool clock_is_tsc = false;
   double clock_error_ppm = 0;
   double clock_drift_ppm = 0;
 };
 
-// One line per file, and what is missing.
+// One line per file, plus what is missing.
 std::vector<std::string> lines_of(const Report& report);
 
-// What to type next, about the largest file; "" when there is none.
+// The suggested next command, for the largest file; "" if there is none.
 std::string next_command(const Report& report);
 
 // One JSON object, schema "heapwright.recording/1".

@@ -16,14 +16,12 @@ using trace::KernelMemory;
 using trace::ScanCause;
 
 constexpr std::uint64_t shortest_period_ns = 100'000'000;
-// A scan's time is so small a part of its period: 2 %; of the pause before one
-// that the program asks for, 10 %.
+// A scan takes this fraction of its period: 2 %; of the pause before a scan that the program requests, 10 %.
 constexpr std::uint64_t period_in_scans = 50;
 constexpr std::uint64_t pause_in_scans = 10;
-// After so many scans the period doubles, so that days of recording stay
-// within what a trace may hold.
+// After this many scans the period doubles, so that days of recording stay within the limits of a trace.
 constexpr std::uint64_t scans_per_doubling = 1U << 13;
-// A window that took longer was interrupted: who knows when its pages were seen.
+// A window that took longer was interrupted: the time of its pages is unknown.
 constexpr std::uint64_t longest_window_ns = 1'000'000;
 constexpr int most_repetitions = 2;
 
@@ -128,7 +126,7 @@ void ResidencyScanner::begin(Request request, const KernelMemory& memory, TraceF
   scan_.cpu_ns = thread_cpu_ns() - cpu_ns;
 }
 
-// False when the process cannot be asked any more.
+// False when the process can no longer be read.
 bool ResidencyScanner::read_window() {
   trace::ScanWindow window;
   window.begin = next_address_;

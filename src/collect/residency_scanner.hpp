@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scans which pages of a process are resident, a window at a time, so that the
-// collector drains the lanes in between and the program's own mmap and page
-// faults wait for no more than a window.
+// Scans which pages of a process are resident, one window at a time, so that the collector can drain the
+// lanes in between and the program's own mmap calls and page faults wait for at most one window.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace heapwright::collect {
 
 class ResidencyScanner {
  public:
-  // Opens the process's files. Does nothing, ever, when it may not, or unless `is_wanted`.
+  // Opens the process's files. If that is not permitted, or not `is_wanted`, the scanner never does anything.
   ResidencyScanner(const std::string& folder, session::ProcessBlock& block, const TickClock& clock,
                    bool is_wanted);
   ~ResidencyScanner();
@@ -30,18 +29,17 @@ class ResidencyScanner {
   bool is_scanning() const noexcept { return is_scanning_; }
   // The program waits to exit, and its last scan has not begun.
   bool is_exit_asked() const noexcept;
-  // The program waits, or wants a scan that may begin now.
+  // The program waits, or has requested a scan that may begin now.
   bool is_asked(std::uint64_t now_ns) const noexcept;
-  // The program waits for the scan at hand.
+  // The program waits for the current scan.
   bool is_urgent() const noexcept { return is_scanning_ && scan_.cause == trace::ScanCause::exit; }
 
-  // Begins a scan when one is due. `events`: how many have been seen; without
-  // new ones and with the same memory a scan would say nothing new. `share`: how many processes
-  // share the time that scans may take.
+  // Begins a scan when one is due. `events`: number of events so far; without new ones and with unchanged
+  // memory, a scan is skipped. `share`: how many processes share the time allowed for scans.
   void begin_if_due(ProcessWatch& watch, TraceFile& file, std::uint64_t events, std::uint64_t share);
-  // Looks at one window; the last one writes the scan.
+  // Scans one window; the last window writes the scan.
   void step(ProcessWatch& watch, TraceFile& file);
-  // Lets go of a program that waits.
+  // Releases a waiting program.
   void give_up() noexcept;
 
  private:
@@ -64,7 +62,7 @@ class ResidencyScanner {
   trace::ResidencyScan scan_;
   std::uint64_t begin_ns_ = 0;
   std::uint64_t next_address_ = 0;
-  std::uint32_t request_number_ = 0;  // that the scan at hand serves
+  std::uint32_t request_number_ = 0;  // that the current scan serves
   std::uint32_t served_ = 0;
   std::string mappings_text_;  // of the last list written
   std::vector<trace::Mapping> mappings_;

@@ -22,7 +22,7 @@ using trace::EventChunk;
 
 namespace {
 
-// Of each side of the moment.
+// On each side of the cut-off time.
 constexpr std::size_t most_memory_samples = 4096;
 
 std::vector<EventChunk> by_begin(const trace::Reader& old) {
@@ -33,7 +33,7 @@ std::vector<EventChunk> by_begin(const trace::Reader& old) {
   return chunks;
 }
 
-// From when on the last chunks are so many bytes.
+// The time from which the last chunks have this many bytes.
 std::uint64_t begin_of_last(const std::vector<EventChunk>& chunks, std::uint64_t bytes,
                             std::uint64_t latest_ns) {
   std::uint64_t begin_ns = latest_ns;
@@ -46,7 +46,7 @@ std::uint64_t begin_of_last(const std::vector<EventChunk>& chunks, std::uint64_t
 
 }  // namespace
 
-// One attempt, with one moment.
+// One attempt, with one cut-off time.
 class RolledTrace::Making {
  public:
   Making(const trace::Reader& old, std::uint64_t from_ns, const RollLimits& limits,
@@ -76,7 +76,7 @@ class RolledTrace::Making {
   std::vector<PlacedEvent> living_;
   std::vector<trace::Thread> records_;
   std::size_t next_living_ = 0;
-  std::size_t next_chunk_ = 0;  // of the old trace's, which are by thread
+  std::size_t next_chunk_ = 0;  // of the old trace, whose chunks are sorted by thread
 };
 
 bool RolledTrace::Making::find_living(const std::vector<EventChunk>& chunks) {
@@ -116,7 +116,7 @@ void RolledTrace::Making::write_batch(std::uint32_t number, RolledTrace& rolled)
   batch_.clear();
 }
 
-// What of a chunk comes after the moment.
+// The part of a chunk after the cut-off time.
 void RolledTrace::Making::write_rest(const EventChunk& chunk, std::uint32_t number, RolledTrace& rolled) {
   old_.decode(chunk, scratch_, decoded_);
   for (std::size_t i = 0; i < decoded_.count(); ++i) {
@@ -148,7 +148,7 @@ void RolledTrace::Making::write_thread(std::uint32_t thread, RolledTrace& rolled
   write_batch(number, rolled);
   trace::Thread record = old_.threads()[thread];
   const std::uint64_t events = rolled.thread_events_[number];
-  // What it lost has to be told.
+  // A thread with lost events must be kept, to report the loss.
   if (events == 0 && record.exit_ns != 0 && record.dropped == 0) {
     rolled.thread_events_.pop_back();
     return;
@@ -183,7 +183,7 @@ bool RolledTrace::Making::write(const std::vector<EventChunk>& chunks, const std
 std::optional<RolledTrace> RolledTrace::make(const trace::Reader& old, const std::string& path,
                                              const RollLimits& limits, const std::atomic<bool>& is_given_up) {
   const std::vector<EventChunk> chunks = by_begin(old);
-  // How much the blocks take that live is seen when they are written.
+  // How much the live blocks take is known only after writing them.
   for (const std::uint64_t recent_bytes :
        {limits.most_bytes / 4 * 3, limits.most_bytes / 3, std::uint64_t{0}}) {
     const std::uint64_t from_ns = begin_of_last(chunks, recent_bytes, limits.latest_ns);
@@ -219,7 +219,7 @@ bool RolledTrace::read_chunk(const trace::InputFile& old, std::uint64_t offset, 
   return old.read(offset, chunk_.data(), chunk_.size());
 }
 
-// A chunk decodes alone, so only what its header says of the thread is new.
+// A chunk decodes independently, so only the thread number in its header changes.
 bool RolledTrace::copy_events(ChunkHeader header, std::uint32_t number) {
   header.thread = number;
   header.first = thread_events_[number];

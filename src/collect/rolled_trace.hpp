@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A trace made anew from one that is still written, without what was over at some moment: it has every
-// block that lived then, by the event that made it, and all events since.
+// A rewritten copy of a trace that is still being written. It omits what ended before a cut-off time: it has
+// every block that was live then, with the event that allocated it, and all later events.
 #pragma once
 
 #include <atomic>
@@ -19,24 +19,24 @@ namespace heapwright::collect {
 
 struct RollLimits {
   std::uint64_t most_bytes = 0;
-  // The old trace has every event from before that.
+  // The old trace has every event before this time.
   std::uint64_t latest_ns = UINT64_MAX;
 };
 
 class RolledTrace {
  public:
-  // Forgets what most_bytes asks for. nullopt: even the blocks that live take more, the file cannot be
-  // written, or `is_given_up`. Throws TraceError when the old trace is damaged.
+  // Drops enough to meet most_bytes. nullopt: the live blocks alone take more, the file cannot be written, or
+  // `is_given_up`. Throws TraceError when the old trace is damaged.
   static std::optional<RolledTrace> make(const trace::Reader& old, const std::string& path,
                                          const RollLimits& limits, const std::atomic<bool>& is_given_up);
 
-  // Appends what was written to the old trace from this byte on. False when that cannot be.
+  // Appends what was written to the old trace from this byte on. False if that fails.
   bool catch_up(const trace::InputFile& old, std::uint64_t from_byte);
 
-  // Frames and stacks keep their ids. Threads that left nothing are not in it, so the others get new
-  // numbers; a thread that the old trace did not have gets the next.
+  // Frames and stacks keep their ids. Threads without events are omitted, so the others get new numbers; a
+  // thread that was not in the old trace gets the next number.
   std::uint32_t number_of(std::uint32_t old_thread);
-  // How many of each thread are in it, numbered from 0.
+  // Number of events of each thread, numbered from 0.
   const std::vector<std::uint64_t>& thread_events() const noexcept { return thread_events_; }
   std::uint64_t events() const noexcept;
   std::uint64_t forgotten_before_ns() const noexcept { return forgotten_before_ns_; }
@@ -49,7 +49,7 @@ class RolledTrace {
 
   RolledTrace() = default;
   std::uint32_t add_thread();
-  // False when the old file does not have it.
+  // False if the old file does not have it.
   bool read_chunk(const trace::InputFile& old, std::uint64_t offset, trace::ChunkHeader& header);
   // Both of the chunk that was read.
   bool copy_events(trace::ChunkHeader header, std::uint32_t number);

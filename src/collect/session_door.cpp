@@ -31,7 +31,7 @@ std::string make_key() {
   return key;
 }
 
-// Bound to a name of the kernel's choice; -1 when there is none to be had.
+// Bound to a name that the kernel chooses; -1 if there is none.
 int bind_anywhere(std::string& name) {
   const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (file < 0) return -1;
@@ -65,7 +65,7 @@ void send_file(int socket, const sockaddr_un& to, socklen_t to_bytes, int file) 
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  // A client that does not take its answer costs nobody anything.
+  // MSG_DONTWAIT: a client that does not read its answer must not block the door.
   sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -76,7 +76,7 @@ SessionDoor::SessionDoor(int session_file) : session_file_(session_file), key_(m
   stop_event_ = eventfd(0, EFD_CLOEXEC);
   socket_ = stop_event_ < 0 ? -1 : bind_anywhere(name_);
   if (socket_ < 0) return;
-  // Signals are for the thread that passes them on.
+  // Signals are handled by the thread that forwards them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

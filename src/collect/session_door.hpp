@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gives the session's file to recorded processes that may not follow its path
-// in /proc: those of another user, in a changed root, or without /proc.
+// Passes the session's file to recorded processes that cannot open its path in /proc: those of another user,
+// in a chroot, or without /proc.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace heapwright::collect {
 
-// An abstract socket with a thread of its own, so that nobody waits for the
-// collector's rounds. Whoever sends the key gets the descriptor; the key is in
-// the environment of recorded processes, which only their user can read.
+// An abstract socket with its own thread, so that clients do not wait for the collector's rounds. A client
+// that sends the key gets the descriptor; the key is in the environment of recorded processes, which only
+// their user can read.
 class SessionDoor {
  public:
-  // Without sockets there is no door: name() is empty then.
+  // Without sockets there is no door: name() is then empty.
   explicit SessionDoor(int session_file);
   ~SessionDoor();
   SessionDoor(const SessionDoor&) = delete;

@@ -14,7 +14,7 @@ namespace {
 constexpr char trace_suffix[] = ".heapwright";
 constexpr char session_suffix[] = ".session.json";
 
-// Replaces only what is a file.
+// Replaces only regular files.
 int make_file(const std::string& path, bool replaces_existing) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   return open(path.c_str(), flags | (replaces_existing ? O_TRUNC : O_EXCL), 0600);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t first_pages_bytes = page_bytes * session::max_processes;
-// state_of() and recycle() reach the block's own fields by its first page.
+// state_of() and recycle() access the block's own fields through its first page.
 static_assert(offsetof(ProcessBlock, modules) == page_bytes);
 
 void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = nullptr) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The collector's side of the shared session: makes the sparse file, maps
-// its control page and, one by one, the blocks that processes have claimed.
+// The collector's side of the shared session: creates the sparse file, maps its control page and, one by one,
+// the blocks that processes have claimed.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class SessionError : public std::runtime_error {
 
 class SessionMemory {
  public:
-  // Makes a file of its own; or takes an empty one over that a process has mapped already. Throws
-  // SessionError when this machine cannot hold the session.
+  // Creates a new file, or takes over an empty one that a process has already mapped. Throws SessionError
+  // when this machine cannot hold the session.
   SessionMemory() : SessionMemory(make_file()) {}
   explicit SessionMemory(int file);
   ~SessionMemory();
@@ -31,22 +31,21 @@ class SessionMemory {
 
   session::Control& control() noexcept { return *control_; }
   int file() const noexcept { return file_; }
-  // What HEAPWRIGHT_SESSION is to hold.
+  // The value of HEAPWRIGHT_SESSION.
   std::string text() const;
   std::uint64_t inode() const noexcept;
 
-  // The state of every block in [0, count) can be read afterwards.
-  // False when the pages could not be mapped.
+  // Makes the state of every block in [0, count) readable. False if the pages cannot be mapped.
   bool show_blocks(std::uint32_t count) noexcept;
   std::uint32_t shown_blocks() const noexcept { return shown_blocks_; }
   std::uint32_t state_of(std::uint32_t index) const noexcept;
 
-  // The whole block; nullptr when there is no room in the address space.
+  // Maps the whole block; nullptr if the address space has no room.
   session::ProcessBlock* map_block(std::uint32_t index) noexcept;
   void unmap_block(session::ProcessBlock* block) noexcept;
 
-  // Gives the block's memory back to the machine and lets another process
-  // claim it. Its process must be gone, and it must not be mapped here.
+  // Returns the block's memory to the system and lets another process claim it. Its process must be gone, and
+  // it must not be mapped here.
   void recycle(std::uint32_t index) noexcept;
 
  private:
@@ -56,8 +55,8 @@ class SessionMemory {
   int file_ = -1;
   std::unique_ptr<SessionDoor> door_;
   session::Control* control_ = nullptr;
-  // First page of each block side by side, so that looking for claims touches
-  // one page per block and not one page table each.
+  // The first pages of all blocks side by side, so that looking for claims touches one page per block rather
+  // than one page table per block.
   unsigned char* first_pages_ = nullptr;
   std::uint32_t shown_blocks_ = 0;
 };

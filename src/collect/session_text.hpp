@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text out of shared memory, which may lack its end or hold anything.
+// Text from shared memory, which may lack its terminator or hold anything.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ std::string text_of(const char (&characters)[capacity]) {
   return std::string(characters, strnlen(characters, capacity));
 }
 
-// The path that was executed, which may be a link to the executable; the
-// executable's own where it was executed by descriptor.
+// The executed path, which may be a link to the executable; the executable's own path if it was executed by
+// descriptor.
 inline std::string started_as(const session::ProcessBlock& block) {
   const std::string path = text_of(block.started_as);
   const bool is_descriptor = path.starts_with("/dev/fd/") || path.starts_with("/proc/");
   return path.empty() || is_descriptor ? text_of(block.executable) : path;
 }
 
-// At most all of `bytes`; lower case.
+// At most all of `bytes`, as lower-case hexadecimal digits.
 template <std::size_t capacity>
 std::string hexadecimal(const std::uint8_t (&bytes)[capacity], std::size_t count) {
   constexpr char digits[] = "0123456789abcdef";

@@ -23,7 +23,7 @@ void on_signal(int signal_number, siginfo_t* info, void*) {
     if (signal_number != SIGUSR1 && signal_number != SIGUSR2) asked_to_end.store(true);
     return;
   }
-  // The terminal's keys and hangup go to the whole process group.
+  // Terminal keys and hangups go to the whole process group.
   const bool is_from_terminal = info->si_code == SI_KERNEL;
   const int saved_errno = errno;
   if (!is_from_terminal && info->si_pid != program) kill(program, signal_number);
@@ -44,7 +44,7 @@ void watch_signals(pid_t program) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (const int number : {SIGPIPE, SIGXFSZ}) sigaction(number, &ignore, nullptr);
-  // An inherited mask must not keep the end of the program from us.
+  // An inherited signal mask must not hide the program's end from us.
   sigset_t all;
   sigemptyset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);

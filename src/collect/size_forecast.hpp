@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the traces of a session will take on disk together if the recording
-// stops soon: --max-size is a promise about the finished files.
+// Forecasts the total size of a session's traces on disk if the recording stops soon: --max-size limits the
+// finished files.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class SizeForecast {
     ++growing_files_;
   }
 
-  // With `more_events` still to come.
+  // With `more_events` still to be written.
   std::uint64_t expected_bytes(std::uint64_t more_events) const noexcept {
     const std::uint64_t bytes_per_event =
         written_events_ == 0 ? assumed_bytes_per_event : written_bytes_ / written_events_ + 1;
@@ -30,7 +30,7 @@ class SizeForecast {
  private:
   // Before the first event is on disk.
   static constexpr std::uint64_t assumed_bytes_per_event = 8;
-  // What a file ends with: threads, end mark, and an index that grows.
+  // The end of a file: threads, end mark, and a growing index.
   static constexpr std::uint64_t tail_bytes = 8192;
   static constexpr std::uint64_t bytes_per_index_byte = 128;
 

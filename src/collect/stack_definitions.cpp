@@ -13,7 +13,7 @@ using session::ModuleEntry;
 
 namespace {
 
-// Deepest stack a truthful recorder makes: 128 frames and the mark.
+// The deepest stack of an intact recorder: 128 frames and the mark.
 constexpr std::size_t deepest_walk = 160;
 constexpr std::uint32_t module_ready = 2;
 
@@ -58,14 +58,13 @@ std::uint32_t StackDefinitions::define_stack(std::uint32_t node) {
     const Step step = steps[--depth];
     pending_stacks.push_back({parent_id, frame_id(step.frame_number)});
     parent_id = ++stack_count_;
-    // A scribbled table may lead through one node twice.
+    // A corrupted table may lead through one node twice.
     if (stack_ids_.find(step.node) == NumberMap::absent) stack_ids_.insert(step.node, parent_id);
   }
   return parent_id;
 }
 
-// Of a walk that ends nowhere. One for all, so that garbage cannot fill the
-// tables.
+// For a walk that does not end properly. One stack for all of these, so that garbage cannot fill the tables.
 std::uint32_t StackDefinitions::truncated_stack_id() {
   if (truncated_stack_id_ == 0) {
     pending_stacks.push_back({0, trace::frame_truncated});
@@ -90,7 +89,7 @@ std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
   return frame_count_++;
 }
 
-// Several modules may have lain at one address, one after the other: the recorder says which it was.
+// Several modules may have been at one address, one after the other: the recorder says which one.
 std::uint32_t StackDefinitions::module_of(std::uint32_t frame_number) const noexcept {
   const std::uint32_t number = block_.pc_modules[frame_number].load(std::memory_order_acquire);
   return number == 0 || number > modules_.size() ? trace::Frame::no_module : modules_[number - 1].number;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Numbers the stacks, frames and modules of one process as the trace wants
-// them (dense, parents before children) and keeps the definitions that are
-// still to be written. Every index read from the session is range-checked;
-// walks are bounded.
+// Numbers the stacks, frames and modules of one process as the trace requires (dense, parents before
+// children) and keeps the definitions that are still to be written. Every index read from the session is
+// range-checked; walks are bounded.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +28,8 @@ class StackDefinitions {
     return known != NumberMap::absent ? known : define_stack(node);
   }
 
-  // Takes in modules that became ready or were unloaded. Cheap when nothing
-  // was added unless `is_thorough`, which also looks for unloaded ones.
+  // Takes in modules that were loaded or unloaded. Cheap if nothing was added, unless `is_thorough`, which
+  // also looks for unloaded ones.
   void read_modules(bool is_thorough);
 
   // Definitions to write, in this order, before any event that uses them.
@@ -39,7 +38,7 @@ class StackDefinitions {
   std::vector<trace::StackNode> pending_stacks;
 
  private:
-  // What is known of ModuleEntry i; the trace's number is `number`.
+  // What is known about ModuleEntry i; its number in the trace is `number`.
   struct SeenModule {
     std::uint64_t start = 0;
     std::uint64_t unloaded_ticks = 0;
@@ -57,14 +56,13 @@ class StackDefinitions {
   TickConversion clock_;
   NumberMap stack_ids_;
   NumberMap frame_ids_;
-  std::uint32_t stack_count_ = 0;  // ids 1 .. stack_count_ are given out
+  std::uint32_t stack_count_ = 0;  // ids 1 .. stack_count_ are assigned
   std::uint32_t frame_count_ = 0;
   std::uint32_t truncated_stack_id_ = 0;
   std::uint32_t module_count_ = 0;
   std::vector<SeenModule> modules_;  // by slot in the session
   std::uint32_t first_unread_module_ = 0;
-  // A module is known to the trace by (start, loaded_ns): a scribbled table
-  // must not name the same one twice.
+  // The trace identifies a module by (start, loaded_ns): a corrupted table must not name the same one twice.
   std::set<std::pair<std::uint64_t, std::uint64_t>> module_keys_;
 };
 

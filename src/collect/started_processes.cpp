@@ -20,14 +20,14 @@ using session::StartEntry;
 
 namespace {
 
-// Longer lists say nothing more; what is beyond them is counted.
+// Longer lists add nothing; further processes are only counted.
 constexpr std::size_t most_listed = 10'000;
 // From an exec to the new image's first heap call, on a busy machine.
 constexpr std::uint64_t start_patience_ns = 1'000'000'000;
 constexpr std::uint64_t claims_interval_ns = 500'000'000;
 
-// In the first round an entry has its claim's number; reading others would
-// take memory for them.
+// While entries are handed out for the first time, an entry has the number of its claim; reading further ones
+// would allocate memory for them.
 std::span<StartEntry> used_entries(Control& control) {
   const std::uint32_t claims = control.next_start_number.load(std::memory_order_acquire);
   return std::span(control.starts).first(std::min(claims, session::max_starts));
@@ -45,8 +45,7 @@ StartedProcesses::StartedProcesses(ProcessIds& ids, std::uint64_t session_inode,
 
 StartedProcesses::~StartedProcesses() = default;
 
-// Entries are read in the order of their slots and may have been written in
-// any: ticks say which came first.
+// Entries are read in slot order but may have been written in any order: their ticks give the sequence.
 void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
   ids_.forget_look();
   const std::uint32_t count = control.start_note_count.load(std::memory_order_acquire);
@@ -67,7 +66,7 @@ void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
 
 StartedProcesses::StartNote StartedProcesses::read(const StartEntry& entry, std::uint32_t number,
                                                    std::uint32_t process_id) {
-  // A process that wrote a note about itself gives its parent as well.
+  // A process that wrote a note about itself also gives its parent.
   const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
   const std::uint32_t parent = owner == process_id ? entry.parent_process_id : owner;
   const std::uint32_t space = entry.pid_namespace;
@@ -96,7 +95,7 @@ void StartedProcesses::add(const StartNote& note, std::uint64_t now_ns) {
   switch (note.kind) {
     case session::start_forked: {
       const auto found = open_.find(note.process_id);
-      // Its id is a new process's: the old one has ended meanwhile.
+      // Its id belongs to a new process: the old one has ended meanwhile.
       if (found != open_.end() && found->second.exec_ticks < note.ticks &&
           found->second.forked_ticks < note.ticks) {
         end(found->first, found->second, false);
@@ -127,7 +126,7 @@ void StartedProcesses::add(const StartNote& note, std::uint64_t now_ns) {
     case session::start_refused:
       return add_refusal(note, now_ns);
     default:
-      return;  // the program writes over the session's memory
+      return;  // the program has overwritten the session's memory
   }
 }
 
@@ -192,7 +191,7 @@ bool StartedProcesses::any_may_be_recorded(Control& control, std::uint64_t now_n
   return std::any_of(open_.begin(), open_.end(), [&](const auto& entry) {
     const Process& process = entry.second;
     if (process.refusal != 0) return false;
-    // A new image is there when the old one's memory is not.
+    // A new image has started when the old image's memory is gone.
     if (process.exec_ticks != 0 && now_ns - process.seen_ns >= start_patience_ns &&
         !why_never(process.program, entry.first, process.user_id).empty()) {
       return false;
@@ -201,7 +200,7 @@ bool StartedProcesses::any_may_be_recorded(Control& control, std::uint64_t now_n
   });
 }
 
-// What a process had claimed when it was killed. Its child may still tell.
+// Entries that a killed process had claimed. Its child may still fill them in.
 void StartedProcesses::forget_claims(Control& control, bool all, std::uint64_t now_ns) {
   next_claims_look_ns_ = now_ns + claims_interval_ns;
   bool is_any_left = false;
@@ -215,7 +214,7 @@ void StartedProcesses::forget_claims(Control& control, bool all, std::uint64_t n
     is_any_left = true;
     if (!all && !is_over) continue;
     const std::string program = text_of(entry.program);
-    // The image that a killed process was about to execute is no start: the process itself is known.
+    // The image that a killed process was about to execute is not a start: the process itself is known.
     const std::uint32_t kind = entry.kind.load(std::memory_order_acquire);
     const bool is_start = kind == session::start_forked || kind == session::start_spawned;
     if (!entry.word.compare_exchange_strong(word, 0) || !is_start) continue;
@@ -258,7 +257,7 @@ std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_i
     }
   }
   for (const auto& [id, process] : open_) {
-    // What its next image has become is told in that one's trace.
+    // The fate of its next image is stored in that image's trace.
     const bool is_own = id == process_id ? !has_next_image : process.parent == process_id;
     if (!is_own || process.exec_ticks == 0) continue;
     const bool is_certain = process.is_gone || process.refusal != 0 || id == process_id;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What recorded processes say they start, and what became of it: every start
-// ends as a trace, as a process that made no heap call, or as one that was not
-// recorded, with the reason.
+// The processes that recorded processes say they start, and what became of them: every start ends as a trace,
+// as a process that made no heap call, or as one that was not recorded, with the reason.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +19,9 @@ namespace heapwright::collect {
 struct UnrecordedProcess {
   std::uint32_t process_id = 0;  // 0: not known
   std::uint32_t parent_process_id = 0;
-  std::string program;  // as given to exec; of a forked child its parent's: empty
+  std::string program;  // as given to exec; empty for a forked child, which has its parent's program
   std::string reason;
-  bool made_no_call = false;  // and has therefore nothing to be recorded
+  bool made_no_call = false;  // so there is nothing to record
 };
 
 class StartedProcesses {
@@ -31,28 +30,28 @@ class StartedProcesses {
   StartedProcesses(ProcessIds& ids, std::uint64_t session_inode, std::string library);
   ~StartedProcesses();
 
-  // Reads the notes written since. Processes in other PID namespaces are looked up anew.
+  // Reads the notes written since the last call. Rescans other PID namespaces.
   void take(session::Control& control, std::uint64_t now_ns);
-  // A process image has a trace; `start_ticks` as in its block.
+  // A process image now has a trace; `start_ticks` as in its block.
   void set_recorded(std::uint32_t process_id, std::uint64_t start_ticks);
-  // Looks for processes that have ended; true when there are. Those are given
-  // up by the next end_gone(): in between, the caller looks for their traces.
+  // Looks for processes that have ended; true if there are any. The next end_gone() gives these up: in
+  // between, the caller looks for their traces.
   bool look(session::Control& control, std::uint64_t now_ns);
   void end_gone();
-  // Whether the process has gone on to an image that has no trace; also known after end_gone().
+  // Whether the process has executed an image that has no trace; still known after end_gone().
   bool has_left_its_image(std::uint32_t process_id) const;
-  // And that image may still make its first heap call.
+  // And whether that image may still make its first heap call.
   bool is_between_images(std::uint32_t process_id, std::uint64_t now_ns) const;
-  // Whether one of them lives that may still get a trace.
+  // Whether a live process may still get a trace.
   bool any_may_be_recorded(session::Control& control, std::uint64_t now_ns);
 
-  // Those alive are taken for what they are now.
+  // Live processes are reported in their present state.
   void finish(session::Control& control, std::uint64_t now_ns);
   const std::vector<UnrecordedProcess>& unrecorded() const noexcept { return unrecorded_; }
-  // What `process_id` has started, or become, and cannot be recorded, up to
-  // now; as trace::Metadata holds it.
+  // The images that `process_id` has started or become and that cannot be recorded, up to now, as stored in
+  // trace::Metadata.
   std::vector<std::string> unrecorded_of(std::uint32_t process_id, bool has_next_image) const;
-  // Beyond those listed.
+  // Beyond the listed ones.
   std::uint64_t more_unrecorded() const noexcept { return more_unrecorded_; }
 
  private:
@@ -67,7 +66,7 @@ class StartedProcesses {
     bool has_address_limit;
     std::string program;
   };
-  // A process whose present image has no trace (yet).
+  // A process whose current image has no trace (yet).
   struct Process {
     std::unique_ptr<ProcessWatch> watch;
     bool is_gone = false;
@@ -80,8 +79,8 @@ class StartedProcesses {
     bool has_address_limit = false;
     std::string program;  // of the exec
   };
-  // Of every process id, the last image that was recorded, the last exec that
-  // failed, and the last one that led to an image without a trace.
+  // For every process id: the last recorded image, the last failed exec, and the last exec to an image
+  // without a trace.
   struct Past {
     std::uint64_t image_ticks = 0;
     std::uint64_t failed_ticks = 0;

@@ -8,10 +8,9 @@
 namespace heapwright::collect {
 namespace {
 
-// Beyond it the trace says "off" for good: less than was recorded, never more.
+// Beyond this the trace says "off" permanently: it shows less than was recorded, never more.
 constexpr std::size_t most_switches = 1U << 16;
-// Between an entry's number and the entry itself a process is stopped at
-// worst for so long, or dead.
+// A process takes at most this long between an entry's number and the entry itself, or it is dead.
 constexpr std::uint64_t longest_entry_ns = 1'000'000'000;
 
 }  // namespace
@@ -38,7 +37,7 @@ void SwitchHistory::read(session::Control& control, const TickClock& clock) {
   const std::uint64_t now_ns = clock.now_ns();
   const std::uint32_t count = log.count.load(std::memory_order_acquire);
   if (count - taken_ > session::switch_entries) {
-    // What was overwritten is not known: off since the last that is.
+    // What was overwritten is unknown: "off" since the last known entry.
     add(switches_.empty() ? 0 : switches_.back().time_ns, false);
     for (auto& entry : log.entries) entry.store(0, std::memory_order_relaxed);
     taken_ = count;

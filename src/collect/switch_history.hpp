@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When the session's recording was on, from the log that all who switch it
-// keep in shared memory.
+// When the session's recording was on, from the log in shared memory that every process switching it appends
+// to.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,15 @@ namespace heapwright::collect {
 
 class SwitchHistory {
  public:
-  // Takes the state that the session begins with, at time 0.
+  // Records the session's initial state, at time 0.
   void begin(session::Control& control, bool is_on);
   // Switches on behalf of the collector.
   void switch_to(session::Control& control, const TickClock& clock, bool is_on);
-  // Takes the new entries of the log. Where some were lost (more switches
-  // between two looks than the log holds, a process that died while it
-  // switched) the recording counts as off.
+  // Reads the new entries of the log. If some were lost (more switches between two reads than the log holds,
+  // or a process died while switching), the recording counts as off.
   void read(session::Control& control, const TickClock& clock);
 
-  // In order of time, on and off in turn; the first is an "off".
+  // In order of time, alternating on and off; the first is an "off".
   const std::vector<trace::Switch>& all() const noexcept { return switches_; }
   bool is_on() const noexcept { return is_on_; }
 
@@ -32,7 +31,7 @@ class SwitchHistory {
 
   std::vector<trace::Switch> switches_;
   std::uint32_t taken_ = 0;             // entries of the log
-  std::uint64_t missing_since_ns_ = 0;  // an entry was begun and did not come; 0: none
+  std::uint64_t missing_since_ns_ = 0;  // an entry was begun but has not appeared; 0: none
   bool is_on_ = true;
 };
 

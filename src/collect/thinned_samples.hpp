@@ -9,8 +9,8 @@
 
 namespace heapwright::collect {
 
-// At most `most` of the samples, which are in order of time: of each equal part of it the one with most in
-// memory.
+// At most `most` of the samples, which are in order of time: from each equal part, the sample with the
+// largest memory.
 inline std::vector<trace::MemorySample> thinned(std::span<const trace::MemorySample> samples,
                                                 std::size_t most) {
   if (samples.size() <= most) return {samples.begin(), samples.end()};

@@ -55,8 +55,7 @@ TickClock::TickClock() : is_tsc_(is_tsc_reliable(clock_source, cpu_info)) {
   start_unix_ns_ = clock_ns(CLOCK_REALTIME) - since_reading_ns;
 }
 
-// The tightest of a few tries: an interrupt between the two clocks would
-// show up as a wide one.
+// The tightest of a few attempts: an interrupt between the two clock reads shows up as a wide one.
 TickClock::Reading TickClock::read_both(int attempts) const noexcept {
   Reading best;
   best.width_ticks = std::numeric_limits<std::uint64_t>::max();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Turns the recorder's ticks into nanoseconds since the session's epoch. One
-// epoch and one multiplier for the whole session, so that the traces of a
-// program and its children lie on one time line.
+// Converts the recorder's ticks to nanoseconds since the session's epoch. One epoch and one multiplier for
+// the whole session put the traces of a program and its children on one time line.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@ struct TickConversion {
   std::uint64_t epoch_ticks = 0;
   std::uint64_t ns_per_tick_q32 = 1ULL << 32;
 
-  // Ticks before the epoch (a scribbled session) count as the epoch.
+  // Ticks before the epoch (a corrupted session) count as the epoch.
   std::uint64_t since_epoch_ns(std::uint64_t ticks) const noexcept {
     const std::uint64_t passed = ticks > epoch_ticks ? ticks - epoch_ticks : 0;
     return length_ns(passed);
@@ -27,7 +26,7 @@ struct TickConversion {
     return static_cast<std::uint64_t>(std::min<Wide>(product >> 32, longest_ns));
   }
 
-  // length_ns() without its limit, for ticks that are known to be sane.
+  // length_ns() without its limit, for ticks that are known to be valid.
   std::uint64_t sane_length_ns(std::uint64_t ticks) const noexcept {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((static_cast<Wide>(ticks) * ns_per_tick_q32) >> 32);
@@ -41,11 +40,11 @@ struct TickConversion {
 
 class TickClock {
  public:
-  // Takes the first reading; the epoch is now.
+  // Takes the first reading, which sets the epoch.
   TickClock();
 
-  // Takes the second reading, at least `calibration_ns` after the first
-  // (sleeps for what is missing). To be called once, before conversion().
+  // Takes the second reading, at least `calibration_ns` after the first (sleeps if necessary). Must be called
+  // once, before conversion().
   void calibrate();
 
   bool is_tsc() const noexcept { return is_tsc_; }
@@ -59,14 +58,14 @@ class TickClock {
     std::uint64_t monotonic_ns = 0;
     std::uint64_t ns = 0;  // since the epoch
   };
-  // Right to some 100 ns, unless the caller is interrupted four times in a row.
+  // Accurate to about 100 ns, unless the caller is interrupted four times in a row.
   Moment moment() const noexcept;
-  // Of a moment of CLOCK_MONOTONIC; 0: before the epoch.
+  // Converts a CLOCK_MONOTONIC time; 0: before the epoch.
   std::uint64_t ns_at(std::uint64_t monotonic_ns) const noexcept;
 
-  // How far the multiplier may be off, from the width of the readings.
+  // The maximum error of the multiplier, from the width of the readings.
   double error_ppm() const noexcept { return error_ppm_; }
-  // How far it was off against CLOCK_MONOTONIC from the epoch until now.
+  // Its deviation from CLOCK_MONOTONIC from the epoch until now.
   double drift_ppm() const noexcept;
 
   static constexpr std::uint64_t calibration_ns = 10'000'000;
@@ -86,8 +85,8 @@ class TickClock {
   double error_ppm_ = 0;
 };
 
-// Whether the time stamp counter is what the kernel itself keeps time by.
-// `clock_source_path` and `cpu_info_path` as in /sys and /proc.
+// Whether the kernel itself keeps time by the time stamp counter. `clock_source_path` and `cpu_info_path` as
+// in /sys and /proc.
 bool is_tsc_reliable(const std::string& clock_source_path, const std::string& cpu_info_path);
 
 }  // namespace heapwright::collect

@@ -71,7 +71,7 @@ void TraceFile::go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t 
 }
 
 void TraceFile::finish(const trace::End& end) {
-  // Also after a failure: the writer leaves the file as readable as it can.
+  // Even after a failure: the writer leaves the file as readable as it can.
   if (writer_ != nullptr) note(writer_->finish(end));
 }
 

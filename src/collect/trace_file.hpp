@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A trace::Writer that keeps definitions ahead of their use and remembers
-// its first failure; after that every call does nothing.
+// A trace::Writer that writes definitions before their use and remembers its first failure; after that every
+// call does nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace heapwright::collect {
 
 class TraceFile {
  public:
-  // Never throws; is_failed() afterwards when the file cannot be made.
-  // With a descriptor >= 0 that is written to, and the path is its name.
+  // Never throws; is_failed() is set if the file cannot be created. A descriptor >= 0 is written to, and the
+  // path is only its name.
   TraceFile(std::string path, bool replaces_existing, int descriptor = -1);
 
   void write(const trace::Metadata& metadata);
@@ -27,11 +27,11 @@ class TraceFile {
   void write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings);
   void write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
                   const trace::ResidencyScan& scan);
-  // Writes and forgets what is pending.
+  // Writes and clears the pending definitions.
   void write_definitions(StackDefinitions& definitions);
   // Writes the chunk that `drain` has begun; the caller ends it.
   void write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions);
-  // From now on writes to this one, which has this number of events and is in the file's place.
+  // Switches to this writer, whose file has this many events and replaces the old file.
   void go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept;
   void finish(const trace::End& end);
 

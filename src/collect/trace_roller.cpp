@@ -13,15 +13,15 @@
 namespace heapwright::collect {
 namespace {
 
-// Two cores' clocks may differ a little. A thread that is slow to write does no harm: nobody can release a
-// block before its allocation is written.
+// Two cores' clocks may differ a little. A thread that writes late does no harm: no block can be freed before
+// its allocation is written.
 constexpr std::uint64_t clock_slack_ns = 1'000'000;
 
 }  // namespace
 
 void TraceRoller::begin(std::uint64_t file_bytes, std::uint64_t now_ns) {
   whole_bytes_ = file_bytes;
-  // Signals are for the thread that passes them on.
+  // Signals are handled by the thread that forwards them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -33,14 +33,14 @@ void TraceRoller::begin(std::uint64_t file_bytes, std::uint64_t now_ns) {
 void TraceRoller::make(std::uint64_t now_ns) {
   try {
     const trace::Reader old = trace::Reader::open(path_, whole_bytes_);
-    // Numbered anew, events that are lost to damage would be missed by nobody. That the end is missing is
-    // told as damage as well.
+    // Renumbering would hide events lost to damage, so a damaged trace is not rolled. A missing end counts as
+    // damage as well.
     const bool is_sound = old.damage().size() == 1 && old.end().reason == trace::EndReason::missing;
     const std::uint64_t latest_ns = now_ns - std::min(now_ns, clock_slack_ns);
     const RollLimits limits{.most_bytes = roll_at() / 2, .latest_ns = latest_ns};
     if (is_sound) rolled_ = RolledTrace::make(old, new_path(), limits, is_given_up_);
   } catch (const std::exception&) {
-    rolled_.reset();  // out of memory, or damaged: the old trace is as good as it was
+    rolled_.reset();  // out of memory, or damaged: keep the old trace
   }
   is_done_.store(true, std::memory_order_release);
 }

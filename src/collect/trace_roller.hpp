@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeps a trace that goes on below a size: when it has grown, makes another one of it without what is
-// over, and puts that in its place. A thread of its own does the work, so that no lane waits for it.
+// Keeps a running trace below a size: when it has grown, writes a copy without freed blocks and replaces it.
+// Its own thread does the work, so that no lane waits for it.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace heapwright::collect {
 
 class TraceRoller {
  public:
-  // Old and new trace together stay below keep_bytes, except what is written meanwhile.
+  // The old and the new trace together stay below keep_bytes, except for events written meanwhile.
   TraceRoller(std::string path, std::uint64_t keep_bytes)
       : path_(std::move(path)), keep_bytes_(keep_bytes), next_bytes_(roll_at()) {}
-  // Gives up what is under way; the old trace stays.
+  // Abandons the current roll; the old trace stays.
   ~TraceRoller() { give_up(); }
   TraceRoller(const TraceRoller&) = delete;
   TraceRoller& operator=(const TraceRoller&) = delete;
@@ -26,12 +26,12 @@ class TraceRoller {
   bool is_due(std::uint64_t file_bytes) const noexcept {
     return !thread_.joinable() && file_bytes >= next_bytes_;
   }
-  // file_bytes: of whole chunks, which have all events from before now_ns.
+  // file_bytes: size of the whole chunks, which have all events before now_ns.
   void begin(std::uint64_t file_bytes, std::uint64_t now_ns);
   bool is_under_way() const noexcept { return thread_.joinable(); }
   bool is_done() const noexcept { return is_done_.load(std::memory_order_acquire); }
-  // Waits for the new trace, which has all of the old one's file_bytes and is in its place then. nullopt:
-  // there is none, the old one goes on.
+  // Waits for the new trace, which has all of the old one's file_bytes and has replaced it. nullopt: there is
+  // none, and the old trace continues.
   std::optional<RolledTrace> finish(std::uint64_t file_bytes);
   void give_up();
 
@@ -42,7 +42,7 @@ class TraceRoller {
 
   std::string path_;
   std::uint64_t keep_bytes_;
-  std::uint64_t next_bytes_;  // a roll is due
+  std::uint64_t next_bytes_;  // when the next roll is due
   std::uint64_t whole_bytes_ = 0;
   std::atomic<bool> is_given_up_ = false;
   std::atomic<bool> is_done_ = false;

@@ -12,12 +12,12 @@
 namespace heapwright::collect {
 namespace {
 
-// Its functions are bound dynamically and recorded (src/record/own_names.cpp).
+// Its own functions are dynamically bound and recorded (src/record/own_names.cpp).
 bool has_recorded_names(const std::string& allocator) {
   return allocator == "jemalloc" || allocator == "mimalloc" || allocator == "tcmalloc";
 }
 
-// Whether the file is the allocator itself: libjemalloc.so.2.
+// Whether the file is the allocator itself, such as libjemalloc.so.2.
 bool is_library_of(const std::string& path, const std::string& allocator) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.starts_with("lib" + allocator);

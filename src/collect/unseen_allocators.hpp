@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which allocators in a recorded process the hooks cannot see, by the symbols
-// of its files. One without symbols cannot be distinguished from other code.
+// Allocators in a recorded process that the hooks cannot see, found by the symbols of its files. Without
+// symbols, an allocator cannot be told from other code.
 #pragma once
 
 #include <map>
@@ -12,14 +12,13 @@
 
 namespace heapwright::collect {
 
-// What is not seen of a program or library with these facts, as one line;
-// empty: nothing known.
+// One line about what is not seen in a program or library with these facts; empty: nothing known.
 std::string unseen_in(const std::string& path, const ElfFacts& facts, bool is_program);
 
 class UnseenAllocators {
  public:
-  // Looks at the executable and every loaded object that the recorder knows.
-  // A file that cannot be read says nothing. Each file is read once.
+  // Examines the executable and every loaded object that the recorder knows. Unreadable files are skipped.
+  // Each file is read once.
   std::vector<std::string> of(const session::ProcessBlock& block);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace heapwright::collect {
 
-// Writes everything, however many calls it takes. False, with errno set, when it cannot.
+// Writes everything, however many calls it takes. False, with errno set, on failure.
 inline bool write_all(int file, const void* bytes, std::size_t count) {
   const char* next = static_cast<const char*>(bytes);
   while (count != 0) {
