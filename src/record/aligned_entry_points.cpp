@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The allocation functions that take or imply an alignment, and
-// malloc_usable_size.
+// The allocation functions that take or imply an alignment, and malloc_usable_size.
 #include <cerrno>
 
 #include "record/observe.hpp"
@@ -25,7 +24,7 @@ HEAPWRIGHT_HOOK int posix_memalign(void** result, std::size_t alignment, std::si
   observe_allocation(*thread, frame, EventKind::posix_memalign_, size, alignment, [&]() noexcept {
     void* block = nullptr;
     error = real.posix_memalign(&block, alignment, size);
-    // On failure the caller's pointer stays as it was.
+    // On failure the caller's pointer is left unchanged.
     if (error == 0) *result = block;
     return error == 0 ? block : nullptr;
   });

@@ -39,7 +39,7 @@ class TextWriter {
   char* end_;
 };
 
-// Only a function of the object that malloc comes from speaks for it.
+// Only a function in the same object as malloc identifies it.
 template <typename Function>
 void find_in(const Dl_info& allocator, Function*& function, const char* name) noexcept {
   void* found = dlsym(RTLD_NEXT, name);
@@ -48,7 +48,7 @@ void find_in(const Dl_info& allocator, Function*& function, const char* name) no
   function = reinterpret_cast<Function*>(found);
 }
 
-// "5.3.0-0-g54eaed1d…": the release is what stands before the dash.
+// "5.3.0-0-g54eaed1d…": the release is the part before the dash.
 void add_jemalloc(TextWriter& text) noexcept {
   const char* version = nullptr;
   std::size_t bytes = sizeof version;

@@ -6,14 +6,13 @@
 
 namespace heapwright::record {
 
-// Finds the functions by which the object at `used_malloc` tells its version.
-// To be called once, where the recorder may look symbols up.
+// Finds the version functions of the object at `used_malloc`. Must be called once, at a time when the
+// recorder may look up symbols.
 void find_allocator_version(void* used_malloc) noexcept;
 
-// Writes name, version and path into `to`, cut to `capacity` bytes with the
-// final zero; the file's name stands in for a name that is not known, and an
-// unknown version is left out. Calls the allocator, and so is not to be used
-// from inside of it.
+// Writes name, version and path into `to`, truncated to `capacity` bytes including the final zero. The file
+// name replaces an unknown name; an unknown version is left out. Calls the allocator, so must not be called
+// from inside it.
 void write_allocator_name(char* to, std::size_t capacity) noexcept;
 
 // The path alone, without calling anything; "" if unknown.

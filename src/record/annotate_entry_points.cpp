@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a program says about itself: include/heapwright/annotate.h.
+// Annotations that a program makes about itself: include/heapwright/annotate.h.
 //
-// Each saying is one event; a name follows it at once, in the order of the
-// thread, as annotation_text events of 16 bytes each.
+// Each annotation is one event. Its name follows immediately, in the order of the thread, as annotation_text
+// events of 16 bytes each.
 #include <cstring>
 
 #include "record/observe.hpp"
@@ -12,7 +12,7 @@ namespace heapwright::record {
 namespace {
 
 constexpr std::size_t piece_bytes = 2 * sizeof(std::uint64_t);
-constexpr std::size_t longest_name_bytes = 128;  // the rest is cut
+constexpr std::size_t longest_name_bytes = 128;  // the rest is cut off
 
 void emit_name(ThreadRecorder& thread, const char* name, std::uint64_t begin_ticks) noexcept {
   for (std::size_t at = 0; at < longest_name_bytes && name[at] != 0; at += piece_bytes) {
@@ -30,7 +30,7 @@ void emit_name(ThreadRecorder& thread, const char* name, std::uint64_t begin_tic
   }
 }
 
-// A stack tells where it was said; no time passes in a saying.
+// The stack shows where the annotation was made; it has no duration.
 [[gnu::always_inline]] inline void say(const void* frame, Call call, const char* name = nullptr) noexcept {
   ThreadRecorder* thread = enter(frame);
   if (thread == nullptr) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens when the recorder is loaded, before main, and when the process exits.
+// Runs when the recorder is loaded, before main, and when the process exits.
 #include <cerrno>
 
 #include "record/enter.hpp"
@@ -15,7 +15,7 @@ extern char** environ;
 namespace heapwright::record {
 namespace {
 
-// The allocator may set itself up meanwhile: calls of its own.
+// The allocator may initialize itself meanwhile, by calls of its own.
 void tell_allocator() noexcept {
   ThreadRecorder* thread = enter(__builtin_frame_address(0));
   name_allocator();
@@ -31,7 +31,7 @@ void prepare_starts() noexcept {
   errno = saved_errno;
 }
 
-// Runs before main; earlier heap calls have linked already.
+// Runs before main; earlier heap calls have already linked the process.
 __attribute__((constructor)) void at_load() {
   const bool is_active = link_process();
   if (is_active) {

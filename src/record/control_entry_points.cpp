@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program's own switch: include/heapwright/record.h.
+// Lets the program switch its recording on and off: include/heapwright/record.h.
 #include "record/link.hpp"
 #include "record/observe.hpp"
 #include "session/switching.hpp"

@@ -8,15 +8,14 @@
 #include "record/real_functions.hpp"
 
 extern "C" {
-[[gnu::weak]] extern void* __libc_stack_end;  // of glibc only
+[[gnu::weak]] extern void* __libc_stack_end;  // glibc only
 }
 
 namespace heapwright::record {
 namespace {
 
-// Whether `outer` lies in a frame that encloses `inner`, or has taken its
-// place, on the thread's own stack (and not, say, on a signal stack that
-// happens to lie higher). A call nested in `inner` lies strictly below it.
+// Whether `outer` lies in a frame that encloses `inner` or has replaced it, on the thread's own stack (and
+// not on a signal stack that happens to be higher). A call nested in `inner` lies strictly below it.
 bool encloses(const void* outer, std::uintptr_t inner) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(outer);
   if (begin < inner) return false;
@@ -38,8 +37,7 @@ void move_pending(ThreadRecorder& to, ThreadRecorder& from) noexcept {
   from.pending_kind = EventKind::none;
 }
 
-// The operator new that was under way has failed; its frame may be gone
-// already (nullptr), and its stack with it.
+// The current operator new has failed; its frame may already be gone (nullptr), and its stack with it.
 void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
   const EventKind kind = thread.pending_kind;
   thread.pending_kind = EventKind::none;
@@ -57,7 +55,7 @@ void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
   emit(thread, call);
 }
 
-// The hook that was under way is gone, by longjmp.
+// The current hook was left by longjmp.
 [[gnu::cold, gnu::noinline]] void recover(ThreadRecorder& thread) noexcept {
   if (thread.activity == Activity::recorder) {
     std::memset(thread.stack, 0, unwind::thread_stack_bytes());
@@ -70,8 +68,8 @@ void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
 
 const void* caller_of(const void* frame) noexcept { return static_cast<void* const*>(frame)[1]; }
 
-// A nested call is part of the real call when the allocator made it. Made by
-// a signal handler it is the program's own and missing from the trace.
+// A nested call by the allocator is part of the real call. One made by a signal handler belongs to the
+// program and is missing from the trace.
 [[gnu::cold, gnu::noinline]] void count_dropped(ThreadRecorder& thread) noexcept {
   std::atomic<std::uint64_t>& counter =
       thread.lane == nullptr ? process.block->dropped_without_lane : thread.lane->dropped_reentrant;
@@ -90,8 +88,8 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   if (!is_own) count_dropped(thread);
 }
 
-// The first call of a new handler (or of a signal handler) inside operator
-// new is recorded like any other: the recorder is between two events.
+// The first call of a new handler (or of a signal handler) inside operator new is recorded like any other:
+// the recorder is between two events.
 [[gnu::cold, gnu::noinline]] ThreadRecorder* begin_stand_in(ThreadRecorder& thread) noexcept {
   thread.activity = Activity::recorder;
   ThreadRecorder& stand_in = stand_in_of(thread);
@@ -106,8 +104,8 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   return &thread;
 }
 
-// A hook begins while `stand_in` is the thread's: its caller is the new
-// handler, the operator new that goes on, or code that both are gone from.
+// A hook begins while `stand_in` is the thread's recorder: the caller is the new handler, the resumed
+// operator new, or code that runs after both were left.
 [[gnu::cold, gnu::noinline]] ThreadRecorder* enter_beside(ThreadRecorder& stand_in,
                                                           const void* frame) noexcept {
   ThreadRecorder& thread = *stand_in.stands_for;
@@ -125,8 +123,7 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
     recover(thread);
   }
   if (is_call_of_operator(caller_of(frame))) {
-    // The handler has returned and the operator tries again: what it does
-    // from here on is its own.
+    // The handler has returned and the operator retries: from here on, its calls are its own.
     stand_in.pending_ticks = process.durations ? platform::read_ticks(process.ticks_are_tsc) : 0;
     return nullptr;
   }
@@ -134,7 +131,7 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   return &thread;
 }
 
-// Links the process if nobody has, and gives the calling thread a lane.
+// Links the process if necessary, and gives the calling thread a lane.
 [[gnu::cold, gnu::noinline]] ThreadRecorder* enter_first() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active && !link_process()) return nullptr;
   if (current_thread != nullptr) {
@@ -177,7 +174,7 @@ void leave_operator_by_exception() noexcept {
   if (thread == nullptr || wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active) return;
   if (thread->activity == Activity::stand_in) {
     thread = thread->stands_for;
-    // Not the handler's own operator new: the one that called the handler.
+    // Not an operator new of the handler itself, but the one that called the handler.
     if (thread->activity == Activity::program) resume_operator(*thread);
   }
   if (thread->activity != Activity::real_call || thread->pending_kind == EventKind::none) return;
@@ -188,7 +185,7 @@ void leave_operator_by_exception() noexcept {
 }
 
 void* find_operator_aside(const char* mangled_name) noexcept {
-  // The program's own, whose end belongs into the trace like its begin.
+  // The program's own call, whose end belongs in the trace like its begin.
   forget_failed_lookups();
   ThreadRecorder* const thread = current_thread;
   current_thread = &calling_libc;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a hook begins: with its thread's recorder, or without recording. Most of
-// it is about hooks that begin while another one of the thread is under way, or
-// seems to be: the allocator's own calls, a new handler's, a signal handler's,
-// and those of code that an exception or longjmp took out of a hook.
+// The begin of a hook: with its thread's recorder, or without recording. Most of the code is for hooks that
+// begin while another hook of the thread is active or seems to be: calls of the allocator itself, of a new
+// handler, of a signal handler, and of code that left a hook by an exception or longjmp.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +11,13 @@
 
 namespace heapwright::record {
 
-// The slow part of enter(): links the process, claims a lane, recovers from
-// hooks that were left by an exception, counts what a signal handler calls.
-// nullptr: forward without recording.
+// The slow part of enter(): links the process, claims a lane, recovers from hooks that were left by an
+// exception, counts the calls of signal handlers. nullptr: forward without recording.
 ThreadRecorder* enter_slow(const void* frame) noexcept;
 
-// After an operator new whose new handler made calls: the thread's recorder
-// is its own again. Returns the begin of the operator as it is to be recorded:
-// events of a thread begin in order, so it is later than the handler's calls.
-// 0: not taken.
+// After an operator new whose new handler made calls: restores the thread's own recorder. Returns the
+// operator's begin time for the record: the events of a thread begin in order, so it is later than the
+// handler's calls. 0: not measured.
 std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
 
 // While an exception passes through a hook of operator new: records the
@@ -43,7 +40,7 @@ void leave_operator_by_exception() noexcept;
   return thread;
 }
 
-// find_operator() while calling_libc stands in for the thread.
+// find_operator() while calling_libc is the thread's recorder.
 void* find_operator_aside(const char* mangled_name) noexcept;
 
 }  // namespace heapwright::record

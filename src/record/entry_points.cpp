@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// malloc, calloc, realloc, reallocarray, free and their sized forms.
-// errno is what the real function left: nothing here touches it on the way.
+// malloc, calloc, realloc, reallocarray, free and their sized forms. errno is as the real function left it:
+// nothing here changes it.
 #include <cerrno>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace heapwright::record {
 namespace {
 
-// While the real functions are being looked up.
+// Used while the real functions are being looked up.
 [[gnu::cold, gnu::noinline]] void* early_block(std::size_t size) noexcept { return early_allocate(size); }
 
 std::size_t product_or_max(std::size_t count, std::size_t size) noexcept {
@@ -26,7 +26,7 @@ void forward_free(void* block) noexcept {
   real.free(block);
 }
 
-// An early block moves to the real heap.
+// Moves an early block to the real heap.
 [[gnu::cold, gnu::noinline]] void* reallocate_early(void* old_block, std::size_t size) noexcept {
   void* block = forward_malloc(size);
   if (block == nullptr) return nullptr;
@@ -40,8 +40,8 @@ void* forward_realloc(void* old_block, std::size_t size) noexcept {
   return real.malloc == nullptr ? early_block(size) : real.realloc(old_block, size);
 }
 
-// What hooks end with, by a jump: frames here are those of the hooks. So a hook that has nothing to record
-// saves no registers.
+// Hooks jump to these functions at their end, so the frames here are those of the hooks. A hook that has
+// nothing to record then saves no registers.
 [[gnu::noinline]] void* malloc_recorded(std::size_t size) noexcept {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = enter(frame);
@@ -77,7 +77,7 @@ HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
   return process.sample_mean_bytes != 0 ? malloc_sampled(size) : malloc_recorded(size);
 }
 
-// The hook above under a name that no other library can take over.
+// The hook above under a name that no other library can override.
 extern "C" [[gnu::alias("malloc"), gnu::visibility("hidden")]] void* heapwright_own_malloc(
     std::size_t size) noexcept;
 
@@ -112,7 +112,7 @@ HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size
     }
     return forward_realloc(old_block, bytes);
   }
-  // Not the libc's, which calls realloc and would enter a second hook.
+  // Not the libc's reallocarray, which calls realloc and would enter a second hook.
   return observe_realloc(*thread, frame, EventKind::reallocarray_, old_block, bytes, [=]() noexcept {
     if (bytes != SIZE_MAX) return real.realloc(old_block, bytes);
     errno = ENOMEM;
@@ -133,7 +133,7 @@ HEAPWRIGHT_HOOK void cfree(void* block) {
   observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
 }
 
-// C23. A libc before it has no such functions: free() then does the same.
+// C23. An older libc lacks these functions: free() then does the same.
 HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t size) {
   const void* frame = __builtin_frame_address(0);
   const auto release = [=]() noexcept {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// An environment with the recording in it, for an image that is to be
-// recorded although what it would be given does not say so.
+// Adds the recording's variables to the environment of an image that is to be recorded but would not be given
+// them.
 #pragma once
 
 #include <cstddef>
 
 namespace heapwright::record {
 
-// Looks up what the environment is to name. Before main.
+// Looks up the values for the environment. Before main.
 void find_own_library() noexcept;
 
-// On the stack of the caller, since nothing can be allocated here:
+// On the caller's stack, since nothing can be allocated here:
 //   const ExtendedEnvironment extended(environment);
 //   char* room[extended.pointers()];
 //   char text[extended.bytes()];
@@ -20,7 +20,7 @@ class ExtendedEnvironment {
   explicit ExtendedEnvironment(char* const* environment) noexcept;
   std::size_t pointers() const noexcept { return pointers_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  // `environment` itself when it has everything.
+  // Returns `environment` itself if it already has all variables.
   char* const* write(char** room, char* text) const noexcept;
 
  private:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// exec in the recorded process itself: `env X=1 prog`, a wrapper script that
-// ends in exec. The program that takes over is still the one the user asked
-// to record, so the variables that the recorder took out of the environment
-// at load go back into what exec is given. Children are another matter: theirs
-// stays clean, unless they are followed (--children); then whatever a process
-// of the tree executes is given them. Each exec is told to the collector,
-// which names what then does not come up with the recorder.
+// exec in the recorded process itself: `env X=1 prog`, or a wrapper script that ends in exec. The new program
+// is the one that the user asked to record, so the variables that the recorder removed from the environment
+// at load are put back for the exec. The environment of children stays clean unless they are followed
+// (--children); then every exec in the process tree gets the variables. Each exec is reported to the
+// collector, which names the images that then start without the recorder.
 #include "record/exec_entry_points.hpp"
 
 #include <atomic>
@@ -36,9 +34,8 @@ bool is_recorded_process() noexcept {
          static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
 }
 
-// Without follow_children only the process that was linked hands its recording
-// on. A vfork child runs in its parent's memory; it is counted at its first
-// exec, of which a search along a path may make several.
+// Without follow_children, only the process that was linked passes its recording on. A vfork child runs in
+// its parent's memory; it is counted at its first exec call (a path search may make several).
 bool hands_recording_on() noexcept {
   const session::Control* control = noted_session();
   if (control == nullptr) return false;
@@ -108,7 +105,7 @@ HEAPWRIGHT_HOOK int execvpe(const char* file, char* const arguments[], char* con
   return exec_search(file, arguments, environment);
 }
 
-// The list forms: as many arguments as there are before the null pointer.
+// The list forms: counts the arguments before the null pointer.
 #define HEAPWRIGHT_COLLECT(list)                                     \
   std::va_list list##_counted;                                       \
   va_start(list##_counted, first);                                   \

@@ -3,7 +3,7 @@
 
 namespace heapwright::record {
 
-// As find_real_starts, which calls it.
+// Like find_real_starts, which calls it.
 void find_real_execs() noexcept;
 
 }  // namespace heapwright::record

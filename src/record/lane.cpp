@@ -9,7 +9,7 @@
 
 #include "platform/raw_syscall.hpp"
 
-// Absent from libc (and from programs without libpthread) before glibc 2.34.
+// Missing in libc (and in programs without libpthread) before glibc 2.34.
 extern "C" {
 [[gnu::weak]] int pthread_key_create(pthread_key_t*, void (*)(void*)) noexcept;
 [[gnu::weak]] int pthread_setspecific(pthread_key_t, const void*) noexcept;
@@ -39,8 +39,7 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
 namespace {
 
 Lane* lanes[session::max_lanes];
-// Lanes whose thread has run its last destructor: free as soon as the
-// collector has emptied them.
+// Lanes whose thread has run its last destructor: free once the collector has emptied them.
 std::atomic<std::uint64_t> exited_lanes[session::max_lanes / 64];
 pthread_key_t exit_key;
 bool has_exit_key;
@@ -61,8 +60,8 @@ bool take_exited_lane(std::uint32_t& index) noexcept {
       if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) continue;
       const std::uint64_t mask = 1ULL << bit;
       if ((exited_lanes[word].fetch_and(~mask, std::memory_order_acq_rel) & mask) == 0) continue;
-      // Between the two looks another thread may have had the lane and left
-      // it again. Only who cleared the bit may judge.
+      // Between the two reads another thread may have claimed and left the lane. Only the thread that clears
+      // the bit may decide.
       if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) {
         exited_lanes[word].fetch_or(mask, std::memory_order_release);
         continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread's way into the session: one lane, one ring, no lock.
+// A thread's connection to the session: one lane, one ring, no lock.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace heapwright::record {
 
-// What the thread is doing, seen from a nested call of the same thread.
+// What the thread is doing, as seen from a nested call of the same thread.
 enum class Activity : std::uint32_t {
-  program = 0,    // in the program's own code: the next call is recorded
+  program = 0,    // in the program's code: the next call is recorded
   real_call = 1,  // in the real function: calls it makes are not the program's
   recorder = 2,   // in the recorder: a nested call comes from a signal handler
-  stand_in = 3,   // not the thread's own recorder, see ThreadRecorder::stands_for
+  stand_in = 3,   // not the thread's own recorder; see ThreadRecorder::stands_for
 };
 
 struct ThreadRecorder {
@@ -27,20 +27,19 @@ struct ThreadRecorder {
   std::uint64_t limit;
   std::uint64_t ring_mask;
   Activity activity;
-  // Frame of the hook that set `activity`. A call from above it proves that
-  // the hook was left by an exception or longjmp.
+  // Frame of the hook that set `activity`. A call from a higher frame proves that the hook was left by an
+  // exception or longjmp.
   std::uintptr_t hook_frame;
   SampleInterval sampling;
-  // The operator new in progress (EventKind::none: none is), for the record
-  // of its failure. It alone may call the program back: its new handler.
+  // The operator new in progress (EventKind::none if none), to record its failure. It is the only call that
+  // may call back into the program: its new handler.
   std::uint64_t pending_size;
-  std::uint64_t pending_ticks;  // 0: not taken
+  std::uint64_t pending_ticks;  // 0: not measured
   EventKind pending_kind;
   std::uint8_t pending_alignment_log2;
-  // Set in a stand-in only: the thread's own recorder. The stand-in is the
-  // thread's `current_thread` from the first call that a new handler makes to
-  // the end of the operator new that called it, and keeps what is pending
-  // there. It is never idle, so every hook meanwhile takes the slow way.
+  // Set only in a stand-in: the thread's own recorder. The stand-in is the thread's `current_thread` from the
+  // first call of a new handler to the end of the operator new that called it, and holds the pending state.
+  // It is never idle, so meanwhile every hook takes the slow path.
   ThreadRecorder* stands_for;
 };
 
@@ -51,19 +50,19 @@ static_assert(sizeof(ThreadRecorder) <= 128);
 
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
 
-// Stands in for a thread whose recorder claims a lane or looks an operator up:
-// what libc and the loader allocate meanwhile is not the program's.
+// Replaces a thread's recorder while that claims a lane or looks up an operator: what libc and the loader
+// allocate meanwhile is not the program's.
 [[gnu::visibility("hidden")]] extern constinit ThreadRecorder calling_libc;
 
-// Prepares lanes for this process image; `in_fork_child` forgets the parent's.
+// Prepares the lanes of this process image; `in_fork_child` discards the parent's.
 void begin_lanes(bool in_fork_child) noexcept;
 
-// Gives the calling thread, which has none, a lane. nullptr: there is none to
-// be had, and the call is counted as dropped. Keeps errno.
+// Gives the calling thread its first lane. nullptr: none is available, and the call is counted as dropped.
+// Keeps errno.
 ThreadRecorder* claim_lane() noexcept;
 
-// Makes room for `slots` more slots, waiting for the collector if it must.
-// False: the collector is gone and the event is counted as dropped.
+// Makes room for `slots` more slots; waits for the collector if necessary. False: the collector is gone and
+// the event is counted as dropped.
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
 
 [[gnu::cold]] void emit_extended(ThreadRecorder& thread, const Call& call) noexcept;

@@ -33,8 +33,8 @@ constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
 bool is_fork_child;
 char allocator_name[sizeof(ProcessBlock::allocator)];
 
-// Claims a free block: the state word is the only thing processes race for.
-// nullptr, and the collector knows why: there is none, or no room for it.
+// Claims a free block: processes compete only for the state word. nullptr: no block is free, or there is no
+// memory for it; the collector is informed.
 ProcessBlock* claim_block(Control& control, int file) noexcept {
   const std::uint32_t first = control.next_process_hint.fetch_add(1, std::memory_order_relaxed);
   process.lanes_mapped_at_once = !has_address_space_limit();
@@ -77,14 +77,14 @@ void describe_process(ProcessBlock& block) noexcept {
   const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   copy_text(block.started_as, sizeof block.started_as, started_as == nullptr ? "" : started_as);
   block.has_no_unwind_tables = can_find_objects() ? 0 : 1;
-  // Asked only when the allocator is surely not under way itself.
+  // Asked only at a time when the allocator cannot be active itself.
   copy_text(block.allocator, sizeof block.allocator,
             allocator_name[0] != '\0' ? allocator_name : allocator_path());
 }
 
 Mode link() noexcept {
   if (real.malloc == nullptr) find_real_functions();
-  // A fork child has its parent's mapping, for which it needs no permission.
+  // A fork child has its parent's mapping and needs no permission for it.
   Control* control = is_fork_child ? noted_session() : nullptr;
   if (is_fork_child && (control == nullptr || (control->flags & session::follow_children) == 0)) {
     return Mode::dormant;
@@ -107,7 +107,7 @@ Mode link() noexcept {
   process.tables = {
       .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
   describe_process(*block);
-  // Another user's process may not be signalled, but is there.
+  // EPERM: another user's process may not be signalled, but it exists.
   process.collector_was_visible = block->pid_namespace == control->pid_namespace &&
                                   raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
@@ -125,7 +125,7 @@ Mode link() noexcept {
 bool link_process() noexcept {
   return platform::link_once(wiped_on_fork, [] {
     const Mode result = link();
-    is_fork_child = true;  // what a later fork child will read in its copy
+    is_fork_child = true;  // a later fork child reads this in its copy
     return result;
   });
 }

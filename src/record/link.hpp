@@ -3,13 +3,11 @@
 
 namespace heapwright::record {
 
-// Links the calling process when nobody has yet. True when recording may go
-// on; false while this very thread is linking (a nested call) or when the
-// process is dormant. Other threads wait until the link is made.
+// Links the calling process unless it is linked. True if recording may continue; false while this same thread
+// is linking (a nested call) or when the process is dormant. Other threads wait for the link.
 bool link_process() noexcept;
 
-// Tells the allocator's name, also for fork children to come. Calls the
-// allocator.
+// Reports the allocator's name, also for future fork children. Calls the allocator.
 void name_allocator() noexcept;
 
 }  // namespace heapwright::record

@@ -83,7 +83,7 @@ LoadedSymbols::LoadedSymbols(const dl_phdr_info& object) noexcept : base(object.
   const Elf64_Rela* relocation = nullptr;
   const Elf64_Rela* linkage = nullptr;
   for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    // glibc writes addresses here, musl and the kernel's object leave offsets.
+    // glibc writes addresses here; musl and the kernel's object leave offsets.
     const std::uintptr_t value = dynamic->d_un.d_ptr;
     auto* place = reinterpret_cast<const void*>(value < base ? base + value : value);
     switch (dynamic->d_tag) {

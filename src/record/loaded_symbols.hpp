@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The dynamic symbols and relocations of an object in memory, as the loader
-// sees them.
+// The dynamic symbols and relocations of a loaded object, as the loader sees them.
 #pragma once
 
 #include <elf.h>
@@ -14,7 +13,7 @@ namespace heapwright::record {
 
 struct LoadedSymbols {
   std::uintptr_t base = 0;
-  std::uintptr_t start = 0;  // of all its segments
+  std::uintptr_t start = 0;  // lowest address of its segments
   std::uintptr_t end = 0;
   const Elf64_Sym* symbols = nullptr;
   const char* strings = nullptr;
@@ -23,11 +22,10 @@ struct LoadedSymbols {
   std::span<const Elf64_Rela> relocations;
   std::span<const Elf64_Rela> linkage_relocations;
 
-  // Reads what the loader has mapped; an object without dynamic symbols has
-  // none.
+  // Reads what the loader has mapped; empty for an object without dynamic symbols.
   explicit LoadedSymbols(const dl_phdr_info& object) noexcept;
 
-  // A function that the object defines; nullptr: none.
+  // A function defined by the object; nullptr: none.
   const Elf64_Sym* find_function(const char* name) const noexcept;
   void* address_of(const Elf64_Sym& symbol) const noexcept {
     return reinterpret_cast<void*>(base + symbol.st_value);

@@ -9,13 +9,13 @@
 namespace heapwright::record {
 namespace {
 
-// Whether objects may have come since the program started.
+// Whether objects may have been loaded since the program started.
 std::atomic<bool> has_opened;
 
 }  // namespace
 
-// Code opened so resolves malloc inside its own dependencies and bypasses the
-// hooks; the flag stays as the program wants it, and the trace says so.
+// Code opened with RTLD_DEEPBIND resolves malloc in its own dependencies and bypasses the hooks. The flag is
+// left as the program wants it, and the trace reports it.
 extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlopen(int* mode) noexcept {
   static constinit void* next = nullptr;
   if (next == nullptr) next = dlsym(RTLD_NEXT, "dlopen");
@@ -28,9 +28,8 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlopen
 
 HEAPWRIGHT_DLOPEN_ENTRY_POINT(heapwright_next_dlopen);
 
-// What came by a dlopen is of use to the program from its first dlsym on: the
-// moment to bind it. The real one sees the program's call, as for dlopen; the
-// recorder's own lookups come by here as well.
+// The program can use a library it opened only after its first dlsym, so this is the moment to bind it. The
+// real dlsym sees the program's call, as with dlopen; the recorder's own lookups also come through here.
 extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlsym() noexcept {
   static constinit void* next = nullptr;
   if (next == nullptr) next = find_next_dlsym();

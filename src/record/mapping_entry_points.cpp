@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that the program itself maps. Calls that the allocator makes inside
-// a recorded call are nested and therefore not the program's.
+// Memory mapped by the program itself. Calls that the allocator makes inside a recorded call are nested and
+// therefore not the program's.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -18,16 +18,16 @@ using platform::raw_syscall;
 
 std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<std::uint64_t>(address); }
 
-// What libc's wrapper does; used until the real functions are known.
+// Same as libc's wrapper; used until the real functions are known.
 [[gnu::cold]] long with_errno(long result) noexcept {
   if (result >= 0 || result < -4095) return result;
   errno = static_cast<int>(-result);
   return -1;
 }
 
-// nullptr as well before a program with an allocator of its own is linked, which
-// our constructor will do: this may be its allocator's call from under its
-// locks, and linking makes lookups that fail, for which the loader allocates.
+// Also nullptr before a program with its own allocator is linked, which our constructor will do: this may be
+// a call by its allocator while it holds locks, and linking makes failing lookups, for which the loader
+// allocates.
 [[gnu::always_inline]] inline ThreadRecorder* enter_mapping(const void* frame) noexcept {
   if (real.malloc == nullptr && malloc_of_program() != nullptr) [[unlikely]] {
     return nullptr;
@@ -35,8 +35,8 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
   return enter(frame);
 }
 
-// The C library keeps the break of the process, so its own function has to
-// move it. Every one has both: a lookup that succeeds, which allocates nothing.
+// The C library caches the process's break, so its own function must move it. Every libc has both: the lookup
+// succeeds, so it allocates nothing.
 template <typename Function>
 [[gnu::cold, gnu::noinline]] void find_early(Function*& function, const char* name) noexcept {
   if (environ != nullptr) function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -62,7 +62,7 @@ template <typename Function>
   return address;
 }
 
-// munmap, mprotect and madvise. `detail` is kept with the event.
+// munmap, mprotect and madvise. `detail` is stored with the event.
 template <EventKind kind, typename... Argument>
 [[gnu::always_inline]] inline int observe_change(const void* frame,
                                                  int (*function)(void*, std::size_t, Argument...),
@@ -117,7 +117,7 @@ HEAPWRIGHT_HOOK void* mremap(void* old_address, std::size_t old_bytes, std::size
   const void* frame = __builtin_frame_address(0);
   std::va_list arguments;
   va_start(arguments, flags);
-  // Read whether it was given or not, as libc does.
+  // Read even if the caller did not pass it, as libc does.
   void* new_address = va_arg(arguments, void*);
   va_end(arguments);
   ThreadRecorder* thread = enter_mapping(frame);

@@ -3,13 +3,11 @@
 //
 //   enter() → real function → finish_allocation() / finish_release()
 //
-// The stack is captured after the real call, so that the duration holds the
-// real call alone. An address never has two owners in the order of stamps: a
-// release counts from its begin, an allocation from its end. (Some processors
-// read the time stamp counter a few nanoseconds ahead of the instructions
-// before it: of one thread's calls the order of writing counts.) With durations
-// off an allocation is therefore stamped at its end, and only a realloc, which
-// is both, still has two stamps.
+// The stack is captured after the real call, so that the duration covers only the real call. In timestamp
+// order an address never has two owners: a free counts from its begin, an allocation from its end. (Some
+// processors read the time stamp counter a few nanoseconds ahead of earlier instructions: among one thread's
+// calls, the order of writing decides.) So with durations off, an allocation is stamped at its end, and only
+// a realloc, which is both, still has two stamps.
 #pragma once
 
 #include <bit>
@@ -30,8 +28,8 @@ namespace heapwright::record {
 }
 
 [[gnu::always_inline]] inline void leave(ThreadRecorder& thread) noexcept {
-  // The compiler must not move the ring's writes after this: a signal
-  // handler would see the recorder idle too early.
+  // The compiler must not move the ring's writes past this point: a signal handler would see the recorder
+  // idle too early.
   std::atomic_signal_fence(std::memory_order_release);
   thread.activity = Activity::program;
 }
@@ -40,8 +38,8 @@ namespace heapwright::record {
   return unwind::capture(process.tables, *thread.stack, frame);
 }
 
-// Asks the process's allocator for a block's usable size; a block of another
-// one takes its own answer (own_name_entry_points.cpp).
+// Asks the process's allocator for a block's usable size; a block of another allocator has its own query
+// (own_name_hooks.hpp).
 struct UsableOfProcess {
   std::size_t operator()(void* block) const noexcept { return real.usable_bytes(block); }
 };
@@ -58,8 +56,7 @@ struct UsableOfProcess {
   return process.durations ? now_ticks() : 0;
 }
 
-// After a real allocation function returned `block` (nullptr: it failed).
-// `begin_ticks` 0: not taken.
+// After a real allocation function returned `block` (nullptr: it failed). `begin_ticks` 0: not measured.
 template <typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame,
                                                      EventKind kind, std::uint64_t begin_ticks, void* block,
@@ -82,7 +79,7 @@ template <typename Usable = UsableOfProcess>
   leave(thread);
 }
 
-// After a real release function returned; `begin_ticks` from begin_release().
+// After a real release function returned; `begin_ticks` is from begin_release().
 [[gnu::always_inline]] inline void finish_release(ThreadRecorder& thread, const void* frame, EventKind kind,
                                                   std::uint64_t begin_ticks, const void* block,
                                                   std::size_t size = 0, std::size_t alignment = 0) noexcept {
@@ -101,7 +98,7 @@ template <typename Usable = UsableOfProcess>
   leave(thread);
 }
 
-// A call that is an event but neither allocates nor releases a heap block.
+// A call that is an event but neither allocates nor frees a heap block.
 [[gnu::always_inline]] inline void finish_other(ThreadRecorder& thread, const void* frame, Call call,
                                                 std::uint64_t begin_ticks) noexcept {
   call.begin_ticks = begin_ticks;
@@ -112,8 +109,8 @@ template <typename Usable = UsableOfProcess>
   leave(thread);
 }
 
-// Begins a hook as enter() does, and counts an allocation down that is not sampled. nullptr: there is more to
-// do, or sampling is off.
+// Begins a hook like enter(), and counts down for an allocation that is not sampled. nullptr: there is more
+// to do, or sampling is off.
 [[gnu::always_inline]] inline ThreadRecorder* enter_unsampled(const void* frame, std::size_t size) noexcept {
   ThreadRecorder* thread = current_thread;
   const bool is_usual = wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::active &&
@@ -125,7 +122,7 @@ template <typename Usable = UsableOfProcess>
   return thread;
 }
 
-// With sampling: whether to record an allocation that will ask for `size`.
+// With sampling: whether to skip an allocation of `size` bytes.
 [[gnu::always_inline]] inline bool is_sampled_out(ThreadRecorder& thread, std::size_t size) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
@@ -133,12 +130,13 @@ template <typename Usable = UsableOfProcess>
   return !take_sample(thread.sampling, size, process.sample_mean_bytes);
 }
 
-// With sampling, before the hook begins: whether the block's release is nothing to the recorder, as most are.
+// With sampling, before the hook begins: whether the recorder can ignore this block's release, as it can for
+// most.
 [[gnu::always_inline]] inline bool is_nothing_to_release(const void* block) noexcept {
   return process.sample_mean_bytes != 0 && !may_be_sampled(block);
 }
 
-// With sampling: whether this block's release is to be recorded.
+// With sampling: whether to skip this block's release.
 [[gnu::always_inline]] inline bool is_release_sampled_out(const void* block) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
@@ -148,8 +146,7 @@ template <typename Usable = UsableOfProcess>
   return false;
 }
 
-// A sampled block whose release could not be recognized is not recorded, but
-// counted: the estimates lack it.
+// A sampled block whose release cannot be recognized is counted instead of recorded: the estimates lack it.
 [[gnu::always_inline]] inline bool is_unrecordable_sample(ThreadRecorder& thread, const void* block,
                                                           std::size_t size) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]] {
@@ -163,7 +160,7 @@ template <typename Usable = UsableOfProcess>
   return true;
 }
 
-// The whole of an allocating entry point: `call` makes the real call.
+// A complete allocating entry point: `call` makes the real call.
 template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame,
                                                        EventKind kind, std::size_t size,
@@ -184,8 +181,8 @@ template <typename RealCall, typename Usable = UsableOfProcess>
   return block;
 }
 
-// With sampling, a realloc is a release of a sampled block, an allocation
-// that may be sampled, or both; each half stands alone.
+// With sampling, a realloc is a release of a sampled block, an allocation that may be sampled, or both; each
+// half is recorded separately.
 template <typename RealCall, typename Usable>
 [[gnu::noinline]] void* reallocate_sampled(ThreadRecorder& thread, const void* frame, EventKind kind,
                                            void* old_block, std::size_t size, RealCall call,
@@ -209,7 +206,7 @@ template <typename RealCall, typename Usable>
   return block;
 }
 
-// The whole of a reallocating entry point.
+// A complete reallocating entry point.
 template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_realloc(ThreadRecorder& thread, const void* frame, EventKind kind,
                                                     void* old_block, std::size_t size, RealCall call,
@@ -223,7 +220,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
   return block;
 }
 
-// The whole of a releasing entry point.
+// A complete releasing entry point.
 template <typename RealCall>
 [[gnu::always_inline]] inline void observe_release(ThreadRecorder& thread, const void* frame, EventKind kind,
                                                    void* block, std::size_t size, std::size_t alignment,

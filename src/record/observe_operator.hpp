@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an entry point does that may call the program's new handler and leave
-// by an exception (see operator_new.cpp).
+// An entry point that may call the program's new handler and be left by an exception (see operator_new.cpp).
 #pragma once
 
 #include "record/observe.hpp"
@@ -13,12 +12,12 @@ namespace heapwright::record {
   thread.pending_ticks = begin_if_timed();
   thread.pending_alignment_log2 =
       alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
-  // A signal handler that sees the kind sees the rest.
+  // A signal handler that sees the kind must also see the rest.
   std::atomic_signal_fence(std::memory_order_release);
   thread.pending_kind = kind;
 }
 
-// The begin of the operator, 0 when not taken.
+// Returns the operator's begin time, 0 if not measured.
 [[gnu::always_inline]] inline std::uint64_t end_operator(ThreadRecorder& thread) noexcept {
   thread.pending_kind = EventKind::none;
   std::atomic_signal_fence(std::memory_order_acq_rel);
@@ -28,8 +27,8 @@ namespace heapwright::record {
   return thread.pending_ticks;
 }
 
-// `call` may throw; nothing here may need cleaning up. Where nothing is
-// recorded it is left by a jump, so that no frame of ours is in the way.
+// `call` may throw, so nothing here may need cleanup. If nothing is recorded, the hook ends in a jump, so
+// that none of our frames is in the way.
 template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_operator(const void* frame, EventKind kind, std::size_t size,
                                                      std::size_t alignment, RealCall call, Usable = {},

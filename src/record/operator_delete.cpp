@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every operator delete, told apart; the free it makes inside is nested and
-// not recorded again.
+// Every operator delete, each with its own event kind; the free inside is nested and not recorded again.
 #include <new>
 
 #include "record/observe.hpp"

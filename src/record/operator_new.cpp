@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Every operator new, told apart. Each calls the operator the program would
-// have called, so that new handlers and bad_alloc are that one's business;
-// the malloc it makes inside is nested and not recorded again.
+// Every operator new, each with its own event kind. Each hook calls the operator that the program would have
+// called, so new handlers and bad_alloc are left to that one; the malloc inside is nested and not recorded
+// again.
 //
-// A throwing operator leaves by unwinding through us. Its frame then has to be
-// noticed, or the thread would count as inside the operator until it returns
-// below it: where the exception is caught, calls may go deeper again. There is
-// nothing to clean up and no C++ runtime to link, so instead of landing pads
-// the hooks have a personality routine of our own, which the unwinder calls
-// for each of them that it removes.
+// A throwing operator unwinds through our frame. The hook must notice that, or the thread would count as
+// inside the operator until it returns below this frame: where the exception is caught, calls may go deeper
+// again. There is nothing to clean up and no C++ runtime to link, so instead of landing pads the hooks have
+// our own personality routine, which the unwinder calls for each hook frame that it removes.
 #include <new>
 
 #include "record/observe_operator.hpp"
@@ -19,7 +17,7 @@ namespace {
 template <typename Function>
 [[gnu::cold, gnu::noinline]] Function* find_or_stop(Function*& cached, const char* name) noexcept {
   cached = reinterpret_cast<Function*>(find_operator_aside(name));
-  // A program that calls an operator nobody defines could not have started.
+  // A program that calls an undefined operator could not have started.
   if (cached == nullptr) __builtin_trap();
   return cached;
 }
@@ -45,8 +43,8 @@ constinit AlignedNothrow* next_new_array_aligned_nothrow = nullptr;
 
 }  // namespace
 
-// The personality routine of every hook of operator new, as the C++ ABI wants
-// it: phase bits, and the answer "go on unwinding".
+// The personality routine of every operator new hook, as defined by the C++ ABI: takes phase bits, returns
+// "continue unwinding".
 extern "C" [[gnu::used, gnu::visibility("hidden")]] int heapwright_operator_personality(
     int /*version*/, int actions, std::uint64_t /*exception_class*/, void* /*exception*/,
     void* /*context*/) noexcept {

@@ -17,7 +17,7 @@ using platform::raw_syscall;
 
 constexpr std::uintptr_t page_mask = ~std::uintptr_t{4095};
 
-// What the last look saw: the loader's counts of objects that came and went.
+// State at the last look: the loader's counts of objects loaded and unloaded.
 struct Seen {
   unsigned long long added = 0;
   unsigned long long removed = 0;
@@ -53,7 +53,7 @@ bool protect(std::uintptr_t address, int protection) noexcept {
                      protection) == 0;
 }
 
-// From now on the loader, dlsym included, finds the hook in the object.
+// From now on the loader, including dlsym, finds the hook in the object.
 bool point_symbol(const dl_phdr_info& info, const Elf64_Sym& symbol, void* hook) noexcept {
   auto& value = const_cast<Elf64_Addr&>(symbol.st_value);
   const auto place = reinterpret_cast<std::uintptr_t>(&value);
@@ -68,7 +68,7 @@ bool bind_family(const dl_phdr_info& info, const LoadedSymbols& object, Family f
   FamilyFacts& facts = families[static_cast<std::size_t>(family)];
   const Elf64_Sym* anchor = object.find_function(facts.anchor);
   if (anchor == nullptr) return false;
-  // A second copy, behind the one that is found first, stays as it is.
+  // A second copy, after the one that is found first, is left unchanged.
   if (facts.is_seen) return false;
   facts.is_seen = true;
   const Elf64_Sym* usable = object.find_function(facts.usable_name);
@@ -83,7 +83,7 @@ bool bind_family(const dl_phdr_info& info, const LoadedSymbols& object, Family f
     if (symbol == nullptr) continue;
     void* address = object.address_of(*symbol);
     void* hook = own.hook();
-    if (address == hook) continue;  // since an earlier look
+    if (address == hook) continue;  // bound by an earlier look
     __atomic_store_n(own.next, address, __ATOMIC_RELEASE);
     has_bound |= point_symbol(info, *symbol, hook);
   }
@@ -99,7 +99,7 @@ int look_for_families(dl_phdr_info* info, std::size_t, void* data) noexcept {
       for (FamilyFacts& facts : families) facts.is_seen = false;
     }
   }
-  // New objects come last; as long as none went, the first are the same.
+  // New objects come last: if none was unloaded, the first ones are the same.
   const bool is_known = look.now.removed == seen.removed && look.index < seen.objects;
   look.now.objects = ++look.index;
   if (is_known) return 0;
@@ -121,8 +121,8 @@ const OwnName* find_own_name(const char* name) noexcept {
   return nullptr;
 }
 
-// An entry that the loader bound before. Its page stays writable: to protect
-// it again could take it from a loader that is still at work on this object.
+// An entry that the loader has already bound. Its page stays writable: protecting it again could break a
+// loader that is still working on this object.
 void point_entries(const LoadedSymbols& object, std::span<const Elf64_Rela> relocations) noexcept {
   for (const Elf64_Rela& relocation : relocations) {
     const auto type = ELF64_R_TYPE(relocation.r_info);

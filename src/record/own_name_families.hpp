@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The functions of mimalloc, jemalloc and tcmalloc that have names of their
-// own, where the program calls them through dynamic symbols.
+// "Own names": the functions specific to mimalloc, jemalloc and tcmalloc (mi_malloc, mallocx, ...), when the
+// program calls them through dynamic symbols.
 //
-// They are not exported: a program that asks whether such an allocator is
-// there (`if (mallocx)` of a weak symbol, dlsym) would find it everywhere.
-// When an object is loaded that defines them, its dynamic symbols are pointed
-// at our hooks, and so is every entry of a linkage table that was already
-// bound to it (docs/decisions/0009-own-names.md).
+// The hooks are not exported: a program that tests for such an allocator (`if (mallocx)` of a weak symbol,
+// dlsym) would otherwise always find it. When an object that defines them is loaded, its dynamic symbols are
+// pointed at our hooks, and so is every linkage table entry that was already bound to it
+// (docs/decisions/0009-own-names.md).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +19,10 @@ inline constexpr std::size_t family_count = 4;
 using UsableFunction = std::size_t (*)(const void*);
 
 struct FamilyFacts {
-  const char* anchor;       // an object that defines it is of the family
+  const char* anchor;       // an object that defines it belongs to the family
   const char* usable_name;  // asks for a block's usable size
   UsableFunction usable = nullptr;
-  // The object whose functions the hooks go on in; empty: none is loaded.
+  // The object whose functions the hooks call; empty: none is loaded.
   std::uintptr_t base = 0;
   std::uintptr_t code_start = 0;
   std::uintptr_t code_end = 0;
@@ -34,7 +33,7 @@ struct FamilyFacts {
 struct OwnName {
   const char* name;
   Family family;
-  void* (*hook)() noexcept;  // gives the hook's address, which is no constant expression
+  void* (*hook)() noexcept;  // gives the hook's address, which is not a constant expression
   void** next;               // the real function, once one is loaded
 };
 

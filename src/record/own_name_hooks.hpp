@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hooks of own names: what is recorded of a call is computed from its
-// arguments by a function with the same parameters; the hook is made from it.
+// The hooks of own names. For each, a function with the same parameters computes what is recorded of a call;
+// the hook is generated from it.
 #pragma once
 
 #include <algorithm>
@@ -90,7 +90,7 @@ struct Operator<name, family, describe> {
   }
 };
 
-// frees_unmoved: releases the block when it cannot be moved.
+// frees_unmoved: frees the block if it cannot be moved.
 template <Name name, Family family, auto describe, bool frees_unmoved = false>
 struct Reallocation;
 template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept, bool frees_unmoved>
@@ -114,7 +114,7 @@ struct Reallocation<name, family, describe, frees_unmoved> {
   }
 };
 
-// As Reallocation; may call the new handler and throw.
+// Like Reallocation; may call the new handler and throw.
 template <Name name, Family family, auto describe>
 struct OperatorReallocation;
 template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept>
@@ -169,8 +169,8 @@ struct PosixMemalign {
   }
 };
 
-// xallocx: changes a block in place and says how large it is now. A block that
-// could not be changed is a realloc that failed.
+// xallocx: resizes a block in place and returns its size. A block that could not be resized is recorded as a
+// failed realloc.
 template <Name name, Family family>
 struct ResizeInPlace {
   static std::size_t hook(void* block, std::size_t size, std::size_t extra, int flags) noexcept {
@@ -192,8 +192,8 @@ struct ResizeInPlace {
   }
 };
 
-// A function that allocates or releases in a way no event can say: the call
-// goes on and is counted. Six words are all the parameters these have.
+// A function whose allocations or releases no event can describe: the call is forwarded and counted. These
+// functions have at most six parameter words.
 template <Name name>
 struct Unseen {
   using Word = std::uintptr_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: one table of names, and what each says
+// length: one table of names and their events
 #include "record/own_names.hpp"
 
 #include <cstring>
@@ -48,7 +48,7 @@ template <EventKind kind>
 Request array(Size count, Size size) noexcept {
   return {kind, product(count, size)};
 }
-// Aligned at an offset: the block's begin is not.
+// Aligned at an offset: the start of the block is not aligned.
 Request bytes_at(Size size, Size, Size) noexcept { return {EventKind::malloc_, size}; }
 Request zeroed_bytes_at(Size size, Size, Size) noexcept { return {EventKind::calloc_, size}; }
 Request array_aligned(Size count, Size size, Size alignment) noexcept {
@@ -66,7 +66,7 @@ Request wide_text(WideText from) noexcept {
   while (from != nullptr && from[length] != 0) ++length;
   return {EventKind::malloc_, (length + 1) * sizeof *from};
 }
-// The lowest bits of jemalloc's flags are the alignment's logarithm.
+// The lowest bits of jemalloc's flags are the logarithm of the alignment.
 Request flagged(Size size, int flags) noexcept {
   constexpr int log2_mask = 0x3f;
   constexpr int zero = 0x40;
@@ -74,7 +74,7 @@ Request flagged(Size size, int flags) noexcept {
   return {(flags & zero) != 0 ? EventKind::calloc_ : EventKind::malloc_, size};
 }
 
-// The same functions on a heap of the program's.
+// The same functions on a heap created by the program.
 template <auto describe>
 struct OnHeap;
 template <typename... A, Request (*describe)(A...) noexcept>
@@ -235,7 +235,7 @@ constexpr OwnName table[] = {
     changes<"mi_heap_recalloc_aligned", mi, &OnHeap<&resized_array_aligned>::of>,
     changes<"mi_heap_recalloc_aligned_at", mi, &OnHeap<&resized_array_at>::of>,
     changes_or_frees<"mi_heap_reallocf", mi, &OnHeap<&resized>::of>,
-    // Releases every block of the heap at once.
+    // Frees every block of the heap at once.
     unseen<"mi_heap_destroy", mi>,
     unseen<"mi_heap_realpath", mi>,
     unseen<"mi_realpath", mi>,

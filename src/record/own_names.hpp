@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which own names there are, and what a call of each says.
+// The table of own names, and the event that a call of each records.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ constinit Process process{};
 
 namespace {
 
-// Where its id says nothing, a collector that took nothing for so long is gone.
+// A collector whose process cannot be seen counts as gone after it has read nothing for this long.
 constexpr std::uint64_t unseen_patience_ns = 10'000'000'000;
 constinit std::atomic<bool> unseen_collector_is_lost{false};
 

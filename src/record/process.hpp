@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One process image's link to the session: made at its first heap call
-// (record/link.hpp), forgotten in a fork child (whose first heap call makes a
-// link of its own).
+// One process image's link to the session. It is made at the first heap call (record/link.hpp) and discarded
+// in a fork child, whose first heap call makes its own link.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ namespace heapwright::record {
 
 using platform::Mode;
 
-// vfork children share the parent's page and go on in its lanes.
+// vfork children share the parent's page and continue in its lanes.
 struct alignas(4096) WipedOnFork : platform::LinkState {};
 [[gnu::visibility("hidden")]] extern constinit WipedOnFork wiped_on_fork;
 
@@ -35,11 +34,11 @@ struct Process {
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 
-// Makes a lane's memory accessible. nullptr when it cannot be had.
+// Makes a lane's memory accessible; nullptr if that fails.
 session::Lane* map_lane(std::uint32_t index) noexcept;
 
-// False once the collector has died or said goodbye. `waited_ns`: for how long
-// it has taken nothing, which tells where its process cannot be seen.
+// False once the collector has died or closed the session. `waited_ns`: how long it has read nothing, which
+// decides if its process cannot be seen.
 bool is_collector_alive(std::uint64_t waited_ns) noexcept;
 
 }  // namespace heapwright::record

@@ -13,7 +13,7 @@
 #include "record/allocator_name.hpp"
 #include "record/own_name_families.hpp"
 
-// Of glibc only.
+// glibc only.
 extern "C" {
 [[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
 [[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
@@ -31,17 +31,17 @@ struct CodeRange {
   std::uintptr_t end;
 };
 CodeRange allocator_code;
-CodeRange backend_code;  // of an allocator in two objects: tbbmalloc behind its proxy
+CodeRange backend_code;  // of an allocator in two objects, such as tbbmalloc behind its proxy
 CodeRange operator_code;
 CodeRange own_code;
 CodeRange libc_code;
 CodeRange loader_code;
-// The functions of the C++ runtime that allocate for an operator new. The
-// rest of that object calls the heap for the program: exceptions.
+// The C++ runtime's functions that allocate for an operator new. Other heap calls of that object are for the
+// program: exceptions.
 constexpr std::uint32_t max_operator_functions = 32;
 CodeRange operator_functions[max_operator_functions];
 std::atomic<std::uint32_t> operator_function_count;
-// Callers known to be in one of them, so that few are looked up twice.
+// Callers known to be in one of these functions, to avoid repeated lookups.
 constexpr std::uintptr_t known_caller_slots = 16;
 std::atomic<const void*> known_callers[known_caller_slots];
 bool is_glibc_allocator;
@@ -57,8 +57,7 @@ CodeRange code_around(void* function) noexcept {
           reinterpret_cast<std::uintptr_t>(object.dlfo_map_end)};
 }
 
-// The object around `function`, or `function` alone when the object also makes
-// the exceptions.
+// The object that contains `function`, or only `function` itself if that object also allocates exceptions.
 CodeRange operator_code_around(void* function) noexcept {
   const CodeRange object = code_around(function);
   void* exceptions = dlsym(RTLD_NEXT, "__cxa_allocate_exception");
@@ -75,7 +74,7 @@ void remember_operator(void* function) noexcept {
   if (index < max_operator_functions) operator_functions[index] = operator_code_around(function);
 }
 
-// Out of line: the lookup before it is on the way of every operator new.
+// Out of line, because every operator new passes the lookup before it.
 [[gnu::noinline]] bool find_operator_caller(const void* return_address,
                                             std::atomic<const void*>& known) noexcept {
   bool is_own = is_in(own_code, return_address);
@@ -90,9 +89,8 @@ void find(Function*& function, const char* name) noexcept {
   function = find_next<Function>(name);
 }
 
-// A program at fixed addresses that takes a function's address has an entry
-// for it in its linkage table, and that is the function's address for everyone
-// then. Calls are bound past it.
+// A non-PIE program that takes a function's address has a linkage table entry for it, and that entry is then
+// the function's address for all objects. Calls are bound past it.
 bool is_linkage_entry(void* function) noexcept {
   Dl_info info;
   void* symbol = nullptr;
@@ -102,11 +100,11 @@ bool is_linkage_entry(void* function) noexcept {
 
 std::size_t unknown_usable_bytes(void*) noexcept { return 0; }
 
-// The next one is for the program's own questions; a block's size is asked of
-// the allocator that made it.
+// The next definition serves the program's own queries; a block's size is asked from the allocator that made
+// the block.
 void find_usable_size(bool is_of_program) noexcept {
   auto* first = &::malloc_usable_size;
-  asm("" : "+r"(first));  // not the compiler's, which knows the hook
+  asm("" : "+r"(first));  // hides the function from the compiler, which knows the hook
   find(real.malloc_usable_size, "malloc_usable_size");
   real.usable_bytes = real.malloc_usable_size;
   if (!is_of_program) return;
@@ -115,7 +113,7 @@ void find_usable_size(bool is_of_program) noexcept {
   real.usable_bytes = knows_blocks ? first : unknown_usable_bytes;
 }
 
-// libheapwright-count.so passes calls on; the allocator is the one behind it.
+// libheapwright-count.so forwards calls; the allocator is the one after it.
 void* malloc_behind_counter(void* next_malloc) noexcept {
   void* counted = dlsym(RTLD_NEXT, "heapwright_counted_malloc");
   return counted == nullptr ? next_malloc : reinterpret_cast<void* (*)()>(counted)();
@@ -125,23 +123,22 @@ void* malloc_behind_counter(void* next_malloc) noexcept {
 
 void* malloc_of_program() noexcept {
   auto* first = &::malloc;
-  asm("" : "+r"(first));  // two names of one function, which the compiler takes for different ones
+  asm("" : "+r"(first));  // two names of one function, which the compiler assumes to differ
   auto* address = reinterpret_cast<void*>(first);
   return first == &heapwright_own_malloc || is_linkage_entry(address) ? nullptr : address;
 }
 
-// Not by glibc's dlerror(): it translates its text under the lock of
-// setlocale(), which whoever made the program's first allocation may hold
-// (newlocale() does), and takes that for its own. A lookup that succeeds drops
-// the text as well. Other C libraries only hand out theirs.
+// Not with glibc's dlerror(): it translates its text under the lock of setlocale(), which the code that made
+// the program's first allocation may hold (newlocale() does), and treats that lock as its own. A successful
+// lookup also drops the text. Other C libraries only return theirs.
 void forget_failed_lookups() noexcept {
   if (dlsym(RTLD_NEXT, "gnu_get_libc_version") == nullptr) dlerror();
 }
 
 void find_real_functions() noexcept {
-  // First what may be absent. A failure leaves libc an error text to free at
-  // the next lookup, which must not reach an allocator that looks up its own
-  // functions at its first free() (tbbmalloc's does): real.free is not yet set.
+  // First the functions that may be absent. A failed lookup leaves an error text that libc frees at the next
+  // lookup. That free must not reach an allocator that looks up its own functions at its first free() (as
+  // tbbmalloc does): real.free is not yet set.
   void* next_malloc = dlsym(RTLD_NEXT, "malloc");
   void* malloc_linked_in = malloc_of_program();
   void* used_malloc = malloc_linked_in != nullptr ? malloc_linked_in : malloc_behind_counter(next_malloc);
@@ -169,8 +166,7 @@ void find_real_functions() noexcept {
   find(real.sbrk, "sbrk");
   find(real.dlclose, "dlclose");
   find(real.free, "free");
-  // malloc last: as soon as it is set, nested calls stop using the early pool
-  // and rely on every other pointer.
+  // malloc last: once it is set, nested calls stop using the early pool and rely on every other pointer.
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
   libc_code = code_around(reinterpret_cast<void*>(&getauxval));
@@ -185,8 +181,8 @@ void find_real_functions() noexcept {
 void* find_operator(const char* mangled_name) noexcept {
   void* next = dlsym(RTLD_NEXT, mangled_name);
   if (next == nullptr) {
-    // Loaded with RTLD_LOCAL, so not in our search order; its callers are
-    // bound to us all the same, because we come first in the global scope.
+    // Loaded with RTLD_LOCAL, so it is not in our search order; its callers are bound to us anyway, because
+    // we come first in the global scope.
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library != nullptr) next = dlsym(library, mangled_name);
@@ -210,9 +206,9 @@ bool is_call_of_libc(const void* return_address) noexcept {
   return is_in(libc_code, return_address) || is_in(loader_code, return_address);
 }
 
-// A real function that ends in a jump (operator delete to free) leaves the
-// return address into the hook that called it. glibc's functions do not call
-// the hooks: what does from there is the libc of a handler (strdup, fopen).
+// A real function that ends in a jump (operator delete to free) leaves the return address into the hook that
+// called it. glibc's functions do not call the hooks: a call from libc is one by a signal handler (strdup,
+// fopen).
 bool is_call_of_allocator(const void* return_address) noexcept {
   return is_in(own_code, return_address) || is_in(operator_code, return_address) ||
          is_call_of_heap(return_address);

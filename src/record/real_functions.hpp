@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions the program would have called without us: the next ones in
-// its symbol search order, another preloaded allocator's included.
+// The functions that the program would have called without us: the next ones in its symbol search order,
+// including those of another preloaded allocator.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,12 +14,12 @@
 
 namespace heapwright::record {
 
-// Serves while they are not known.
+// Used until they are known.
 using platform::early_allocate;
 using platform::early_size;
 using platform::is_early;
 
-// The next function of that name in the program's search order; nullptr: there is none.
+// The next function with that name in the program's search order; nullptr: there is none.
 template <typename Function>
 Function* find_next(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -53,37 +53,35 @@ struct RealFunctions {
 
 [[gnu::visibility("hidden")]] extern constinit RealFunctions real;
 
-// The malloc of an allocator that the program has linked in, and that is then
-// everyone's. nullptr: it has none, and everyone calls our hook.
+// The malloc of an allocator that is linked into the program and then serves all callers. nullptr: there is
+// none, and all callers reach our hook.
 void* malloc_of_program() noexcept;
 
-// Looks all of them up. The loader may call our entry points meanwhile; they
-// use the early pool until real.malloc is set.
+// Looks them all up. Meanwhile the loader may call our entry points; they use the early pool until
+// real.malloc is set.
 void find_real_functions() noexcept;
 
-// Drops the text of a lookup that failed: the program must not find our failures.
+// Drops the error text of a failed lookup: the program must not see our failures.
 void forget_failed_lookups() noexcept;
 
-// The next definition of a C++ operator, also when libstdc++ came in by a
-// later dlopen. nullptr when there is none. Looked up at each operator's
-// first call.
+// The next definition of a C++ operator, even if libstdc++ was loaded by a later dlopen. nullptr if there is
+// none. Looked up at each operator's first call.
 void* find_operator(const char* mangled_name) noexcept;
 
-// Whether libc tells without a lock where code is loaded (glibc 2.35 and later).
+// Whether libc can find the object of a code address without a lock (glibc 2.35 and later).
 bool can_find_objects() noexcept;
 
-// Whether a call from `return_address`, made while a real function runs, is
-// that function's own: from the object that holds the allocator or the C++
-// operators. Anything else that calls then is a signal handler. True when it
-// cannot be told (libc without _dl_find_object).
+// Whether a call from `return_address`, made while a real function runs, belongs to that function: it comes
+// from the object that holds the allocator or the C++ operators. Any other caller is a signal handler. True
+// if unknown (libc without _dl_find_object).
 bool is_call_of_allocator(const void* return_address) noexcept;
-// The same for the heap alone, without the C++ operators.
+// The same for the heap only, without the C++ operators.
 bool is_call_of_heap(const void* return_address) noexcept;
 // Whether a call comes from libc or the loader.
 bool is_call_of_libc(const void* return_address) noexcept;
 
-// The same while an operator new runs, which calls the program's new handler
-// and makes an exception: what these allocate is the program's.
+// The same while an operator new runs. It calls the program's new handler and creates an exception: what
+// these allocate is the program's.
 bool is_call_of_operator(const void* return_address) noexcept;
 
 }  // namespace heapwright::record

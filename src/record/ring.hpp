@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The producer's end of a lane: a finished call becomes a slot of the ring. For whatever knows its thread:
-// the preloaded recorder, and the agent that is mapped into a process that runs.
+// The producer's end of a lane: a finished call becomes a slot of the ring. Used by both the preloaded
+// recorder and the agent that is mapped into a running process.
 //
 // Invariants, per thread:
 //   lane->tail <= head == lane->head        (slots, since the claim)
@@ -9,7 +9,7 @@
 // A model of both ends: tests/record/lane_model.cpp.
 //
 // A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc and
-// is_alive(waited_ns), false once nobody will take slots out of the ring any more.
+// is_alive(waited_ns), which is false once no reader will ever empty the ring.
 #pragma once
 
 #include <algorithm>
@@ -39,12 +39,12 @@ struct Call {
   std::uint32_t stack_node = 0;
 };
 
-// The collector wakes who waits; that it is gone is seen when it does not. Not
-// often: thousands of threads may wait at once.
+// The collector wakes waiting threads; a missing wake-up leads to a check whether it is gone. The checks are
+// rare, because thousands of threads may wait at once.
 inline constexpr std::uint64_t first_wait_ns = 10'000'000;
 inline constexpr std::uint64_t longest_wait_ns = 640'000'000;
 
-// A lane as its new thread begins with it; the caller makes it live.
+// Initializes a lane for its new thread; the caller makes it live.
 inline void begin_lane(session::Lane& lane, std::uint32_t thread_id, std::uint64_t now_ticks,
                        const void* stack) noexcept {
   lane.head.store(0, std::memory_order_relaxed);
@@ -84,8 +84,8 @@ bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) no
   return has_room;
 }
 
-// Makes room for `slots` more slots, waiting for the collector if it must.
-// False: the collector is gone and the event is counted as dropped.
+// Makes room for `slots` more slots; waits for the collector if necessary. False: the collector is gone and
+// the event is counted as dropped.
 template <typename Thread, typename Reader>
 bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noexcept {
   session::Lane& lane = *thread.lane;
@@ -109,13 +109,13 @@ bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noe
   return call.address << 16 | std::uint64_t{call.alignment_log2} << 8 | static_cast<std::uint8_t>(call.kind);
 }
 
-// Whether the call takes one slot, and not an extension before it as well.
+// Whether the call fits into one slot, without an extension slot before it.
 [[gnu::always_inline]] inline bool fits_one_slot(const Call& call) noexcept {
   return call.old_address == 0 && call.size < 0xffffffffU &&
          (call.usable == 0 || call.usable - call.size < 0xffffffffU);
 }
 
-// A call that fits; there is room.
+// A call that fits into one slot; there is room.
 template <typename Thread>
 [[gnu::always_inline]] inline void write_slot(Thread& thread, const Call& call) noexcept {
   session::Lane& lane = *thread.lane;
@@ -130,7 +130,7 @@ template <typename Thread>
   lane.head.store(++thread.head, std::memory_order_release);
 }
 
-// A call that does not; there is room for two slots.
+// A call that does not fit; there is room for two slots.
 template <typename Thread>
 void write_two_slots(Thread& thread, const Call& call) noexcept {
   session::Lane& lane = *thread.lane;

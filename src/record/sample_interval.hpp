@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Poisson sampling by bytes: which allocations of a thread are taken. A block of `size` bytes is taken with
-// probability 1 - exp(-size / mean), so that 1 / probability is an unbiased weight.
+// Poisson sampling by bytes: decides which allocations of a thread are sampled. A block of `size` bytes is
+// sampled with probability 1 - exp(-size / mean), so that 1 / probability is an unbiased weight.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace heapwright::record {
 
-// A thread's way to its next sample. All 0, except the seed, before the first.
+// A thread's distance to its next sample. Before the first sample all fields but the seed are 0.
 struct SampleInterval {
   std::int64_t bytes_left;  // 0: not drawn yet
   std::uint64_t random_state;
-  std::uint64_t weight_bytes;  // of the allocation that was taken last
+  std::uint64_t weight_bytes;  // of the last sampled allocation
 };
 
 inline std::uint64_t next_random(std::uint64_t& state) noexcept {  // splitmix64 (Steele, Lea, Flood 2014)
@@ -46,7 +46,7 @@ inline std::int64_t draw_interval(std::uint64_t& state, std::uint64_t mean_bytes
   return static_cast<std::int64_t>(-logarithm(uniform) * static_cast<double>(mean_bytes)) + 1;
 }
 
-// False where the interval is over, or none was drawn yet: then nothing has changed.
+// False if the interval is over or was not drawn yet: then nothing has changed.
 [[gnu::always_inline]] inline bool count_down(SampleInterval& interval, std::size_t size) noexcept {
   const std::uint64_t bytes = size + (size == 0 ? 1 : 0);
   const auto left = static_cast<std::uint64_t>(interval.bytes_left);
@@ -57,25 +57,25 @@ inline std::int64_t draw_interval(std::uint64_t& state, std::uint64_t mean_bytes
   return true;
 }
 
-// take_sample() where count_down() did not.
+// The part of take_sample() after count_down() failed.
 [[gnu::noinline]] inline bool end_interval(SampleInterval& interval, std::size_t size,
                                            std::uint64_t mean_bytes) noexcept {
   if (interval.bytes_left == 0) {
     interval.bytes_left = draw_interval(interval.random_state, mean_bytes);
     if (count_down(interval, size)) return false;
   }
-  // The interval, and one byte for each byte of the block after its end: between two ends lie
-  // `mean` bytes, so many more of these bytes are expected to be ends. Over all blocks the sum is that of
-  // their sizes.
+  // `mean` bytes for the end that was reached, and one byte for each byte of the block after it: each of
+  // these is another end, worth `mean` bytes, with probability 1 / mean. So the weights of all blocks are
+  // expected to add up to their sizes.
   const std::uint64_t behind_end =
       size + (size == 0 ? 1 : 0) - static_cast<std::uint64_t>(interval.bytes_left);
   interval.weight_bytes = mean_bytes + behind_end;
-  // Memoryless: starting afresh after a sample keeps the distribution.
+  // Memoryless: a fresh draw after each sample keeps the distribution.
   interval.bytes_left = draw_interval(interval.random_state, mean_bytes);
   return true;
 }
 
-// Whether this allocation is to be recorded. A subtraction, mostly.
+// Whether to record this allocation. Usually just a subtraction.
 [[gnu::always_inline]] inline bool take_sample(SampleInterval& interval, std::size_t size,
                                                std::uint64_t mean_bytes) noexcept {
   return !count_down(interval, size) && end_interval(interval, size, mean_bytes);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a process that were sampled and live, by which their releases are distinguished from all
-// others. Lock-free.
+// The live sampled blocks of a process, by which their releases are told from all others. Lock-free.
 #pragma once
 
 #include <atomic>
@@ -9,32 +8,31 @@
 
 namespace heapwright::record {
 
-// Buckets of one cache line: a look-up never goes further, so that nothing has to mark where a probe may
-// stop.
+// Buckets of one cache line: a lookup never goes beyond its bucket, so no marker is needed to end a probe.
 inline constexpr std::size_t sample_bucket_slots = 8;
 inline constexpr unsigned sample_buckets_log2 = 18;
 inline constexpr std::size_t sample_slots = sample_bucket_slots << sample_buckets_log2;
 inline constexpr unsigned samples_alike_log2 = 16;
 static_assert(sample_bucket_slots << (sample_buckets_log2 - samples_alike_log2) < 256);
 
-// Memory that the set is kept in, zeroed.
+// The zeroed memory of the set.
 using SampleSlots = std::atomic<std::uintptr_t>[sample_slots];
-// How many sampled blocks have a hash that begins like this. Beside the set, whose lines are too many for a
-// cache: one byte here decides nearly all releases. A byte holds a few buckets of the set, and never
-// overflows.
+// The number of sampled blocks whose hash begins with these bits. Kept next to the set, which is too large
+// for a cache: one byte here decides nearly all releases. A byte covers a few buckets of the set, and cannot
+// overflow.
 using SamplesAlike = std::atomic<std::uint8_t>[1U << samples_alike_log2];
 
-// Which pages of the slots were ever written to, a bit each: they stay resident.
+// The slot pages that were ever written to, one bit each: they stay resident.
 using SamplePages = std::atomic<std::uint64_t>[sizeof(SampleSlots) / 4096 / 64];
 
 class SampledBlocks {
  public:
-  // resident_bytes: of the slots, counted up.
+  // resident_bytes: increased by the slots' resident bytes.
   SampledBlocks(SampleSlots& slots, SamplesAlike& alike, SamplePages& pages,
                 std::atomic<std::uint64_t>& resident_bytes) noexcept
       : slots_(slots), alike_(alike), pages_(pages), resident_bytes_(resident_bytes) {}
 
-  // False when there is no room: then the block must not be recorded, for its release would be missed.
+  // False if there is no room: then the block must not be recorded, because its release would be missed.
   bool add(const void* block) const noexcept {
     std::atomic<std::uintptr_t>* const bucket = bucket_of(block);
     for (std::size_t i = 0; i < sample_bucket_slots; ++i) {
@@ -50,12 +48,12 @@ class SampledBlocks {
     return false;
   }
 
-  // False: the block is not in it.
+  // False: the block is not in the set.
   [[gnu::always_inline]] bool may_hold(const void* block) const noexcept {
     return alike_of(block).load(std::memory_order_relaxed) != 0;
   }
 
-  // True when it was there.
+  // True if it was in the set.
   bool remove(const void* block) const noexcept {
     if (!may_hold(block)) return false;
     std::atomic<std::uintptr_t>* const bucket = bucket_of(block);

@@ -17,7 +17,7 @@ bool prepare_sampling() noexcept {
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (memory < 0 && memory > -4096) return false;
   sample_slots_memory = reinterpret_cast<SampleSlots*>(memory);
-  // In a fork's child these are the parent's.
+  // In a fork child these are the parent's.
   for (auto& pages : sample_pages) {
     pages.store(0, std::memory_order_relaxed);
   }
@@ -26,7 +26,7 @@ bool prepare_sampling() noexcept {
 
 bool remember_sample(const void* block) noexcept { return sampled_blocks().add(block); }
 
-// Both stay functions: one place to probe, whose caller is the hook.
+// Both stay out of line: one place to probe, whose caller is the hook.
 [[gnu::noinline]] bool begin_sample(const ThreadRecorder& thread, const void* block,
                                     std::size_t size) noexcept {
   if (!remember_sample(block)) return false;

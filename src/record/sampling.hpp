@@ -11,18 +11,19 @@
 
 namespace heapwright::record {
 
-// Makes the set of sampled blocks. False when there is no memory for it.
+// Creates the set of sampled blocks. False if there is no memory for it.
 bool prepare_sampling() noexcept;
 
-// Remembers a sampled block. False when the set is full: then it must not be
-// recorded, for its release would be missed.
+// Adds a sampled block. False when the set is full: then it must not be recorded, because its release would
+// be missed.
 bool remember_sample(const void* block) noexcept;
 
-// The same of the allocation that take_sample() took last, told to who listens at the probe
-// otel_memory:alloc(address, size, weight in bytes).
+// The same for the allocation that take_sample() took last, and fires the probe otel_memory:alloc(address,
+// size, weight in bytes).
 bool begin_sample(const ThreadRecorder& thread, const void* block, std::size_t size) noexcept;
 
-// Tells at otel_memory:free(address) that a sampled block, forgotten by now, is released.
+// Fires the probe otel_memory:free(address) for a sampled block that is freed and already removed from the
+// set.
 void end_sample(const void* block) noexcept;
 
 [[gnu::visibility("hidden")]] extern constinit SampleSlots* sample_slots_memory;
@@ -38,7 +39,7 @@ inline SampledBlocks sampled_blocks() noexcept {
   return sampled_blocks().may_hold(block);
 }
 
-// Forgets `block`; true when it was sampled. Lock-free.
+// Removes `block`; true if it was sampled. Lock-free.
 bool forget_sample(const void* block) noexcept;
 
 }  // namespace heapwright::record

@@ -11,7 +11,7 @@
 namespace heapwright::record {
 namespace {
 
-// A look whether the collector is still there.
+// How often to check whether the collector is still there.
 constexpr std::uint64_t look_interval_ns = 25'000'000;
 
 bool are_scans_wanted() noexcept {
@@ -21,7 +21,7 @@ bool are_scans_wanted() noexcept {
   return static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
 }
 
-// The number of the request, as scans_served says it.
+// Returns the request's number, to be compared with scans_served.
 std::uint32_t post(session::ScanCause cause) noexcept {
   std::atomic<std::uint32_t>& word = process.block->scan_request;
   std::uint32_t seen = word.load(std::memory_order_relaxed);
@@ -53,7 +53,7 @@ void wait_for_exit_scan() noexcept {
   for (std::uint64_t waited_ns = 0; waited_ns < session::longest_exit_wait_ns;
        waited_ns += look_interval_ns) {
     const std::uint32_t served = process.block->scans_served.load(std::memory_order_acquire);
-    // A later request of another thread answers this one too; the numbers wrap.
+    // A later request of another thread also answers this one; the numbers wrap around.
     const bool is_served = ((served - number) & session::scan_number_mask) <= session::scan_number_mask / 2;
     if (is_served || !is_collector_alive(waited_ns)) break;
     platform::futex_wait(process.block->scans_served, served, look_interval_ns);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The process asks the collector to look which of its pages are in memory.
+// Requests from the process to the collector to scan which of its pages are resident.
 #pragma once
 
 #include "session/layout.hpp"
 
 namespace heapwright::record {
 
-// Where scans are wanted at all. Returns at once; the scan begins when the
-// collector has time for it.
+// Requests a scan if scans are enabled. Returns at once; the scan begins when the collector has time for it.
 void ask_for_scan(session::ScanCause cause) noexcept;
 
-// The last thing before the process ends: what it holds then is seen. Waits
-// for the scan, longest_exit_wait_ns at most.
+// Called last before the process ends, so that its final memory is seen. Waits for the scan, at most
+// longest_exit_wait_ns.
 void wait_for_exit_scan() noexcept;
 
 }  // namespace heapwright::record

@@ -25,7 +25,7 @@ using session::ProcessBlock;
 
 namespace {
 
-// What HEAPWRIGHT_SESSION says, taken apart.
+// The parsed value of HEAPWRIGHT_SESSION.
 struct Way {
   char path[session_text_bytes];
   const char* door;
@@ -66,7 +66,7 @@ void remove(char** variable) noexcept {
   } while (*variable++ != nullptr);
 }
 
-// Takes our own library out of a list of libraries, in place.
+// Removes our own library from a list of libraries, in place.
 void remove_self(char* list) noexcept {
   char* write = list;
   while (*list != '\0') {
@@ -86,7 +86,7 @@ void remove_self(char* list) noexcept {
   *write = '\0';
 }
 
-// The field up to the next colon; `text` moves behind it.
+// The field up to the next colon; advances `text` past it.
 const char* take_field(const char*& text, std::size_t& length) noexcept {
   const char* field = text;
   while (*text != '\0' && *text != ':') ++text;
@@ -121,7 +121,7 @@ bool is_session(int file, const Way& way) noexcept {
          status.st_ino == way.inode;
 }
 
-// The descriptor in a message, -1 when there is none.
+// The descriptor in a message, -1 if there is none.
 int receive_file(int socket) noexcept {
   char text[1];
   iovec part{text, sizeof text};
@@ -155,8 +155,8 @@ int ask_at_door(const Way& way) noexcept {
   raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, raw_argument(&patience), sizeof patience);
   raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_SNDTIMEO, raw_argument(&patience), sizeof patience);
   int file = -1;
-  // Bound to a name of the kernel's choice, for the answer; connected, so that
-  // nobody else's answer is taken.
+  // Bound to a name that the kernel chooses, to receive the answer; connected, so that no other sender's
+  // answer is accepted.
   if (raw_syscall(SYS_bind, socket, raw_argument(&own), sizeof own.sun_family) == 0 &&
       raw_syscall(SYS_connect, socket, raw_argument(&door), door_bytes) == 0 &&
       raw_syscall(SYS_sendto, socket, raw_argument(way.key), static_cast<long>(way.key_length),
@@ -173,7 +173,7 @@ const char* session_text() noexcept { return found_session_text; }
 
 bool find_session_text() noexcept {
   if (found_session_text[0] != '\0') return true;
-  // Of a program that has more rights than its caller: what the caller says is not obeyed.
+  // A program with more rights than its caller must not obey the caller's environment.
   if (getauxval(AT_SECURE) != 0 || environ == nullptr) return false;
   constexpr std::size_t name_length = sizeof session::session_variable - 1;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -230,7 +230,7 @@ Control* map_control(int file) noexcept {
 
 void* map_part(Control& control, int file, std::uint64_t offset, std::size_t bytes) noexcept {
   if (file >= 0) return map_shared(file, offset, bytes);
-  // An old size of 0 makes a second mapping of shared memory, here a longer one.
+  // With an old size of 0, mremap makes a second mapping of shared memory, here a longer one.
   const long whole =
       raw_syscall(SYS_mremap, raw_argument(&control), 0, static_cast<long>(offset + bytes), MREMAP_MAYMOVE);
   if (is_error(whole)) return nullptr;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The functions that start processes. The hooks only forward; they leave a note
-// for the collector, so that it knows a child before the child can outlive its
-// parent. vfork returns twice into its caller and cannot be hooked: its child
-// is noted at its exec.
+// The functions that start processes. The hooks only forward, and leave a note for the collector, so that it
+// knows a child before the child can outlive its parent. vfork returns twice into its caller and cannot be
+// hooked: its child is noted at its exec.
 #include "record/start_entry_points.hpp"
 
 #include <sched.h>
@@ -58,7 +57,7 @@ StartNote begin_fork() noexcept {
   return {};
 }
 
-// In parent and child, with what fork returned to each.
+// Called in parent and child, with the result of fork in each.
 pid_t end_fork(const StartNote& note, pid_t result) noexcept {
   if (result < 0) {
     drop_note(note);
@@ -115,7 +114,7 @@ HEAPWRIGHT_HOOK int daemon(int keeps_folder, int keeps_streams) noexcept {
   const pid_t parent = own_process_id();
   count_child_left_alone();
   const int result = real_starts.daemon(keeps_folder, keeps_streams);
-  // The parent has left inside.
+  // The parent has exited inside.
   if (own_process_id() != parent) {
     tell_note(note, own_process_id());
   } else {
@@ -131,7 +130,7 @@ HEAPWRIGHT_HOOK pid_t forkpty(int* terminal, char* name, const termios* settings
   return end_fork(note, real_starts.forkpty(terminal, name, settings, size));
 }
 
-// A child on its own stack does not come back here.
+// A child on its own stack does not return here.
 HEAPWRIGHT_HOOK int clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept {
   if (!find(real_starts.clone, "clone")) return -1;
   std::va_list rest;
@@ -161,7 +160,7 @@ HEAPWRIGHT_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spa
   return spawn(real_starts.posix_spawnp, child, file, actions, attributes, arguments, environment);
 }
 
-// A shell, which is recorded like any program when children are followed.
+// Runs a shell, which is recorded like any program if children are followed.
 HEAPWRIGHT_HOOK int system(const char* command) {
   if (!find(real_starts.system, "system")) return -1;
   if (command != nullptr) count_child_left_alone();

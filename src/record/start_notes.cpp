@@ -33,7 +33,7 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     StartEntry& entry = control.starts[(number + probe) % session::max_starts];
     std::uint64_t expected = 0;
     if (!entry.word.compare_exchange_strong(expected, word, std::memory_order_acq_rel)) continue;
-    entry.kind.store(0, std::memory_order_release);  // of an earlier claim
+    entry.kind.store(0, std::memory_order_release);  // from an earlier claim
     entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
     entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
     entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
@@ -42,7 +42,7 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     entry.has_address_limit = has_address_space_limit() ? 1 : 0;
     entry.refusal = 0;
     entry.program[0] = '\0';
-    // Last: a claim whose owner was killed before this says nothing.
+    // Last: a claim whose owner is killed before this is ignored.
     entry.kind.store(kind, std::memory_order_release);
     return {&entry, word};
   }
@@ -50,8 +50,8 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
   return {};
 }
 
-// By a path that still leads there when the process is gone: its folder is put
-// in front, where there is room. A name without a slash is looked for in PATH.
+// Writes a path that is still valid when the process is gone: its folder is prepended if there is room. A
+// name without a slash is searched for in PATH.
 void write_program(char* to, std::size_t room, const char* program) noexcept {
   const std::size_t length = std::strlen(program);
   std::size_t used = 0;
@@ -99,7 +99,7 @@ void tell_note(const StartNote& note, pid_t process_id) noexcept {
   if (note.entry == nullptr) return;
   std::uint64_t expected = note.claimed_word;
   const std::uint64_t written = note.claimed_word | static_cast<std::uint32_t>(process_id);
-  // Fails when the other side was first, and the entry may be another's by now.
+  // Fails if the other side was first; the entry may belong to another process by now.
   if (note.entry->word.compare_exchange_strong(expected, written, std::memory_order_acq_rel)) {
     wake(*process.control);
   }
@@ -126,8 +126,8 @@ void count_child_left_alone() noexcept {
   Control* control = noted_session();
   if (control == nullptr || (control->flags & session::follow_children) != 0) return;
   control->children_left_alone.fetch_add(1, std::memory_order_relaxed);
-  // A copy of the recorded process must not count in a block that may be
-  // another's by now; a vfork child has its parent's id as its own parent's.
+  // A copy of the recorded process must not count in a block that may have a new owner by now; for a vfork
+  // child, the block's owner is its parent.
   const auto owner = static_cast<long>(process.block->process_id);
   if (owner == own_process_id() || owner == raw_syscall(SYS_getppid)) {
     process.block->children_left_alone.fetch_add(1, std::memory_order_relaxed);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tells the collector of every process that this one starts and of every
-// image that is to replace it, from the fork or exec itself: also of those
-// that never make a heap call, or cannot be recorded. No lock, no allocation;
-// errno is kept. Safe in a vfork child.
+// Reports to the collector every process that this one starts and every image that is to replace it, from the
+// fork or exec itself: this includes those that never make a heap call or cannot be recorded. No lock, no
+// allocation; errno is kept. Safe in a vfork child.
 #pragma once
 
 #include <sys/types.h>
@@ -14,40 +13,38 @@
 
 namespace heapwright::record {
 
-// entry is nullptr when there is no session, or its table is full.
+// entry is nullptr if there is no session, or its table is full.
 struct StartNote {
   session::StartEntry* entry = nullptr;
   std::uint64_t claimed_word = 0;
 };
 
-// The session that this process, or the recorded one it is a copy of, is
-// linked to. nullptr: none, or its collector is gone.
+// The session that this process, or the recorded process it is a copy of, is linked to. nullptr: none, or its
+// collector is gone.
 session::Control* noted_session() noexcept;
 
-// Of the caller, asked of the kernel: libraries may keep a parent's.
+// The caller's id, from the kernel: libraries may cache a parent's.
 inline pid_t own_process_id() noexcept { return static_cast<pid_t>(platform::raw_syscall(SYS_getpid)); }
 
-// Whose numbers the caller's ids are: the inode of its PID namespace; 0 where
-// /proc does not say.
+// The inode of the caller's PID namespace, in which its ids are valid; 0 if /proc does not show it.
 std::uint32_t own_pid_namespace() noexcept;
-// A fork child that is the first of its PID namespace: the id that it sees
-// itself by is not its parent's for it.
+// A fork child that is the first of its PID namespace: it sees itself by another id than its parent does.
 inline bool is_first_of_namespace() noexcept { return platform::raw_syscall(SYS_getppid) == 0; }
 
 bool has_address_space_limit() noexcept;
 
 // Before the fork or exec.
 StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;
-// After it, in parent or child or both: it came about, as process `process_id`.
+// After it, in parent or child or both: it succeeded, as process `process_id`.
 void tell_note(const StartNote& note, pid_t process_id) noexcept;
-// It did not come about.
+// It failed.
 void drop_note(const StartNote& note) noexcept;
 
-// With the calling process, at once.
+// Reports the calling process itself, at once.
 void tell_refusal(session::Control& control, session::StartRefusal refusal) noexcept;
 void tell_exec_failed() noexcept;
 
-// Without follow_children: a child that runs without the recorder.
+// Without follow_children: counts a child that runs without the recorder.
 void count_child_left_alone() noexcept;
 
 }  // namespace heapwright::record
