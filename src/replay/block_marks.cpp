@@ -15,16 +15,16 @@ namespace {
 using figures::page_bytes;
 
 constexpr std::uint64_t begin_bytes = 512;
-// Written where blocks of any type lie.
+// Written into blocks of any type.
 using Word [[gnu::may_alias]] = std::uint64_t;
 
-// No byte of it is what fresh memory or touching has.
+// None of its bytes occurs in fresh memory or is written by touching.
 std::uint64_t word_of(std::uint32_t slot) noexcept {
   return (std::uint64_t{slot} + 1) * 0x9e3779b97f4a7c15ULL | 0x8080808080808080ULL;
 }
 
-// Calls act(place, value) for each word of a block whose first `bytes` are marked, or for each byte where
-// there is room for none. Blocks with room for one are aligned for it.
+// Calls act(place, value) for each word of a block whose first `bytes` are marked, or for each byte if there
+// is no room for a word. Blocks with room for a word are aligned for it.
 template <typename Act>
 void for_each_place(void* block, std::uint64_t bytes, std::uint64_t word, const Act& act) {
   auto* const begin = static_cast<unsigned char*>(block);
@@ -41,7 +41,7 @@ void for_each_place(void* block, std::uint64_t bytes, std::uint64_t word, const 
   }
 }
 
-// What any type of that size, or what was asked for, needs.
+// The alignment needed by any type of that size, or the one requested.
 std::uint64_t promised_alignment(const Operation& operation) noexcept {
   const auto kind = operation.event_kind();
   if (kind == trace::EventKind::valloc_ || kind == trace::EventKind::pvalloc_) return page_bytes;
@@ -56,8 +56,8 @@ void check_alignment(const Operation& operation, const Slot& slot) noexcept {
                    static_cast<std::size_t>(alignment));
 }
 
-// Behind the touching, which has written one byte of each page: before it, reading would be a page fault that
-// the program has not.
+// Runs after the touching, which has written one byte of each page: reading earlier would cause a page fault
+// that the program did not have.
 void check_zeroed(const Operation& operation, const Slot& slot, std::uint64_t bytes) noexcept {
   const auto* const block = static_cast<const unsigned char*>(slot.block);
   for (std::uint64_t at = 1; at < std::min(bytes, begin_bytes); ++at) {
@@ -70,7 +70,7 @@ void check_zeroed(const Operation& operation, const Slot& slot, std::uint64_t by
 }  // namespace
 
 void BlockMarks::before(const Operation& operation, const Slot& slot) const noexcept {
-  if (!trace::is_release(operation.event_kind())) return;  // a realloc keeps what is in its block
+  if (!trace::is_release(operation.event_kind())) return;  // a realloc keeps its block's content
   check(operation.slot, slot.block, marked_bytes_[operation.slot]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The live blocks of a recording by address: open addressing with linear probing; what is taken out leaves
-// no trace (the blocks after it move up).
+// The live blocks of a recording by address: open addressing with linear probing. Removal leaves no tombstone
+// (later blocks move up).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct LiveBlock {
   std::uint64_t address = 0;  // 0: no block
   std::uint64_t size = 0;
   std::uint32_t slot = 0;
-  std::uint32_t stack = 0;  // of the call that made it
+  std::uint32_t stack = 0;  // of the call that allocated it
 };
 
 class BlockTable {
@@ -29,13 +29,13 @@ class BlockTable {
     ++count_;
   }
 
-  // The address will be put or taken soon: a large table is not in the processor's caches. Inline: gcc leaves
-  // out calls of functions that do nothing else.
+  // Prefetch: the address will be inserted or removed soon, and a large table is not in the processor's
+  // caches. Inline, because gcc drops calls of functions that only prefetch.
   [[gnu::always_inline]] void expect(std::uint64_t address) const noexcept {
     __builtin_prefetch(&places_[home(address)], 1);
   }
 
-  // The block taken out; its address is 0 when there was none.
+  // Removes and returns the block; its address is 0 if there was none.
   LiveBlock take(std::uint64_t address) noexcept {
     auto at = home(address);
     while (places_[at].address != address) {
@@ -62,7 +62,7 @@ class BlockTable {
     places_[at] = block;
   }
 
-  // Whatever was pushed past the gap by another block moves into it.
+  // Moves blocks into the gap that another block had pushed past it.
   void close_gap(std::size_t gap) noexcept {
     for (auto at = next(gap); places_[at].address != 0; at = next(at)) {
       const auto distance = (at - home(places_[at].address)) & (places_.size() - 1);

@@ -13,7 +13,7 @@ namespace {
 template <typename Chosen>
 using PartOf = heapwright::buffer_cache<Chosen>;
 
-// Calls apply with a std::type_identity of the policy's part.
+// Calls apply with a std::type_identity of the policy's class.
 template <typename Apply>
 auto with_part(Policy policy, Apply apply) {
   switch (policy) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long calls took, as a histogram whose steps are a sixteenth of their value. One thread at a time.
+// Call durations as a histogram whose steps are a sixteenth of their value. One thread at a time.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class CallTimes {
   std::uint64_t sum() const noexcept { return sum_; }
   std::uint64_t most() const noexcept { return most_; }
 
-  // The time that this share of the calls does not exceed: the middle of its step.
+  // The quantile: the time that this share of the calls does not exceed, as the middle of its step.
   double at(double share) const noexcept {
     const auto wanted = share * static_cast<double>(calls_);
     double seen = 0;
@@ -40,7 +40,7 @@ class CallTimes {
     return static_cast<double>(most_);
   }
 
-  // Below 16 each value has a step of its own; above, each power of two has 16.
+  // Below 16 each value has its own step; above, each power of two has 16.
   static constexpr std::size_t per_power = 16;
   static constexpr std::size_t steps = per_power * 45;
 

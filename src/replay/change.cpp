@@ -21,13 +21,13 @@ Change change_of(std::string_view name) {
 
 constexpr std::string_view phase_word = "phase=";
 
-// What is said behind the change's name, where it takes any.
+// Parameters after the change's name, if it takes any.
 struct Detail {
   std::string_view text;
   bool is_given = false;
 };
 
-// 0: it is none from 1 to `most`.
+// 0: not a number from 1 to `most`.
 std::uint32_t number_in(std::string_view text, std::uint32_t most) {
   std::uint32_t number = 0;
   const auto* const end = text.data() + text.size();
@@ -55,7 +55,7 @@ std::string phase_of(const Detail& detail) {
   throw trace::TraceError("arena takes the phase at whose end it is reset, as arena:phase=load");
 }
 
-// 1 and more, with k, M or G behind it where that is meant; 0: it is none up to `most`.
+// 1 or more, optionally followed by k, M or G; 0: not such a number up to `most`.
 std::uint64_t bytes_in(std::string_view text, std::uint64_t most) {
   constexpr std::string_view units = "kKmMgG";
   const auto unit = text.empty() ? std::string_view::npos : units.find(text.back());
@@ -66,7 +66,7 @@ std::uint64_t bytes_in(std::string_view text, std::uint64_t most) {
   return bytes <= most ? bytes : 0;
 }
 
-// Whether it was one of a buffer_cache's, with a value that it can have.
+// Whether it is a setting of a buffer_cache with a valid value.
 bool set_in(std::string_view name, std::string_view value, cached_buffers::Settings& settings) {
   if (name == "total_bytes") {
     settings.total_bytes = bytes_in(value, most_cached_bytes);

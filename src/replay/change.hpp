@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of chosen call sites that a replay serves otherwise than the recording did: which changes there are.
+// The changes that a replay can make: how it serves blocks of chosen call sites differently from the
+// recording.
 #pragma once
 
 #include <array>
@@ -40,40 +41,41 @@ inline constexpr std::array<ChangeName, 8> change_names = {{
     {Change::exit_policy, "exit_policy"},
 }};
 
-// One change of a plan. number: small_vector: the bytes inside the owner; deferred_free: the milliseconds
-// that a block waits.
+// One change of a plan. number: for small_vector the bytes inside the owner; for deferred_free the
+// milliseconds that a block waits.
 struct ChangePart {
   Change change = Change::none;
   std::uint32_t number = 0;
-  cached_buffers::Settings cache = {};  // of a buffer_cache
+  cached_buffers::Settings cache = {};  // for a buffer_cache
 
-  // By the parts' code, which gives and takes blocks.
+  // Blocks are allocated and freed by the part's code.
   bool has_server() const noexcept {
     return is_of_one_thread() || change == Change::buffer_cache || change == Change::segregate;
   }
-  // Blocks are made and moved as recorded.
+  // Blocks are allocated and moved as recorded.
   bool is_about_releases() const noexcept {
     return change == Change::deferred_free || change == Change::exit_policy;
   }
-  // Of one thread: another one cannot move its blocks.
+  // Per thread: another thread cannot move its blocks.
   bool is_of_one_thread() const noexcept { return change == Change::arena || change == Change::node_pool; }
 };
 
 inline constexpr std::size_t most_parts = 4;
-// Larger rooms are no small vector's; and blocks with pages of their own are never in one.
+// A larger buffer would not be a small vector's; blocks with their own pages are never inside one.
 inline constexpr std::uint32_t largest_room = 4096;
-// An idle background thread of heapwright::deferred_free looks at this interval.
+// An idle background thread of heapwright::deferred_free checks at this interval.
 inline constexpr std::uint32_t usual_wait_ms = 10;
 inline constexpr std::uint32_t longest_wait_ms = 60'000;
-// Of a buffer_cache, for each thread.
+// For a buffer_cache, per thread.
 inline constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 40U;
 inline constexpr std::uint32_t most_cached_buffers = 65'536;
 
-// What is asked of a plan.
+// The changes requested for a plan.
 struct ChangeRequest {
   std::vector<ChangePart> parts;
-  std::vector<std::uint8_t> part_of_stack;  // by stack: 1 for the first part's blocks, and so on; 0: none
-  // By part: whose end resets its arenas; empty, or missing: they are reset with their last block.
+  std::vector<std::uint8_t>
+      part_of_stack;  // by stack: 1 for the blocks of the first part, and so on; 0: none
+  // By part: the phase whose end resets its arenas; empty or missing: they are reset with their last block.
   std::vector<std::string> phases;
 
   bool has_phase(std::size_t part) const noexcept { return part < phases.size() && !phases[part].empty(); }
@@ -85,23 +87,23 @@ struct ChangeRequest {
   }
 };
 
-// "arena", or several as "arena:phase=load+buffer_cache:total_bytes=4M,buffers=64": of no stacks yet. Throws
-// trace::TraceError with one line.
+// Parses "arena", or several changes such as "arena:phase=load+buffer_cache:total_bytes=4M,buffers=64",
+// without call stacks yet. Throws trace::TraceError with one line.
 ChangeRequest changes_of(std::string_view text);
 
-// What became of one part.
+// The results of one part.
 struct ChangeCounts {
-  std::uint64_t blocks = 0;  // served otherwise, or spared a call
-  std::uint64_t bytes = 0;   // asked for, of these
-  // arena: how often one was emptied; reserve: steps of growth that are gone; small_vector: calls that are;
-  // deferred_free: rows of frees.
+  std::uint64_t blocks = 0;  // served differently, or spared a call
+  std::uint64_t bytes = 0;   // requested, of these
+  // arena: number of resets; reserve: steps of growth avoided; small_vector: calls avoided; deferred_free:
+  // rows of frees.
   std::uint64_t events = 0;
-  std::uint64_t freed_by_others = 0;  // by another thread than made them
-  std::uint64_t moved_by_others = 0;  // reallocated by one, and so left with the heap
-  std::uint64_t foreign_moves = 0;    // reallocs at the sites, of blocks that others made: as recorded
+  std::uint64_t freed_by_others = 0;  // by another thread than the allocating one
+  std::uint64_t moved_by_others = 0;  // reallocated by another thread, and so left with the heap
+  std::uint64_t foreign_moves = 0;    // reallocs at the sites, of blocks that others allocated: as recorded
   std::uint64_t never_freed = 0;
-  std::uint64_t outlived = 0;            // that live after the end of their phase, and so left with the heap
-  std::uint64_t most_waiting_bytes = 0;  // of blocks whose free was put off
+  std::uint64_t outlived = 0;            // that outlive their phase, and so left with the heap
+  std::uint64_t most_waiting_bytes = 0;  // of blocks whose free was deferred
   std::uint64_t freed_by_caller = 0;     // of these, by the thread itself: too many waited
 };
 

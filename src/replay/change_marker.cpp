@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: every change marks the same blocks, and they change hands
+// length: all changes mark the same blocks, and blocks pass between them
 #include "replay/change_marker.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 void set_kind(Operation& operation, std::uint8_t kind) noexcept { operation.kind = kind & 0x7fU; }
 
-constexpr std::uint64_t cached_alignment_log2 = 4;  // of what a buffer_cache hands out
+constexpr std::uint64_t cached_alignment_log2 = 4;  // of the blocks of a buffer_cache
 
 const char* why_nothing(Change change) noexcept {
   switch (change) {
@@ -31,7 +31,7 @@ const char* why_nothing(Change change) noexcept {
   }
 }
 
-// Of several parts it says which.
+// With several parts the message names the part.
 [[noreturn]] void refuse_part(Change change, std::size_t parts) {
   const auto* const found = std::find_if(change_names.begin(), change_names.end(),
                                          [change](const ChangeName& name) { return name.change == change; });
@@ -146,7 +146,7 @@ void ChangeMarker::move_served(std::uint32_t lane, Block& block, Operation& oper
   serve(block, serve_make, operation);
 }
 
-// What outgrows the room is a block from here on.
+// A block that outgrows the buffer is a heap block from here on.
 void ChangeMarker::move_inside(Block& block, Operation& operation) {
   if (operation.size > request_.parts[block.part - 1U].number) {
     block.part = 0;
@@ -197,14 +197,14 @@ void ChangeMarker::release_in_arena(std::uint32_t lane, const Block& block, Oper
   }
 }
 
-// Whether the block was the last one that lived in its arena.
+// Whether the block was the last live one in its arena.
 bool ChangeMarker::leave_arena(const Block& block) {
   if (--arena_of(block).live != 0 || request_.has_phase(block.part - 1U)) return false;
   ++counts_of(block).events;
   return true;
 }
 
-// Where a block takes the old one's place, that is as if it had been there from the start.
+// If a new block replaces the old one, it counts as having been there from the start.
 void ChangeMarker::release_reserved(std::uint32_t lane, const Block& block, Operation& operation) {
   const auto made = growth_.take(lane);
   const bool is_of_part = made.part == block.part && made.slot != operation.slot;
@@ -240,7 +240,7 @@ void ChangeMarker::take_over(const Block& old, std::uint32_t old_slot, std::uint
   grown.is_moved = true;
 }
 
-// As if it had never been served otherwise. An arena that would have been reset without it is not.
+// As if it had never been served differently. An arena that would have been reset without it is not reset.
 void ChangeMarker::leave_to_heap(std::uint32_t slot, Block& block) {
   --counts_of(block).blocks;
   counts_of(block).bytes -= block.asked;
@@ -254,7 +254,7 @@ void ChangeMarker::leave_to_heap(std::uint32_t slot, Block& block) {
   block.part = 0;
 }
 
-// Its size is known now.
+// Called when the block's final size is known.
 void ChangeMarker::settle(const Block& block) {
   if (!block.is_moved) return;
   counts_of(block).bytes += block.largest;
@@ -300,7 +300,7 @@ void ChangeMarker::reset_arena(std::uint32_t lane, std::size_t part) {
   if (arena.slots.empty()) return;
   for (const auto slot : arena.slots) {
     Block& block = blocks_[slot];
-    // Others may have the slot by now.
+    // The slot may have been reused by now.
     if (block.part != part + 1 || block.lane != lane) continue;
     ++counts_[part].outlived;
     leave_to_heap(slot, block);
@@ -312,7 +312,7 @@ void ChangeMarker::reset_arena(std::uint32_t lane, std::size_t part) {
   writer_.add(lane, reset);
 }
 
-// Nothing came behind them.
+// Those after which no block of the part was allocated.
 void ChangeMarker::drop_last_releases(std::size_t part) {
   for (const LastRelease& last : last_releases_[part]) {
     writer_.change(last.lane, last.operation, [](Operation& made) { set_kind(made, serve_drop); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which of a lane's calls are clocked. Reading the clock takes longer than many calls do: of a long plan one
-// in eight is, at random, since programs repeat themselves. The same ones in each run.
+// Selects the calls of a lane that are timed. Reading the clock takes longer than many calls do, so in a long
+// plan one call in eight is timed. The choice is random, because programs repeat themselves, but the same in
+// each run.
 #pragma once
 
 #include <cstdint>

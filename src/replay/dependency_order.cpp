@@ -15,9 +15,9 @@ namespace {
 
 constexpr int looks = 200;
 
-constexpr std::uint32_t has_ended = 1;  // a lane's word
+constexpr std::uint32_t has_ended = 1;  // state word of a lane
 
-// The CPU time that it took, if it is worth a reading.
+// Returns the CPU time of the wait, if that is worth reading.
 std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   for (int look = 0; look < looks; ++look) {
     if (word.load(std::memory_order_acquire) == value) return 0;
@@ -28,15 +28,15 @@ std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t 
   return figures::thread_cpu_ns() - begin_ns;
 }
 
-// What a program frees it has read just before: a list's next node, a string's length. Without that the call
-// pays for bringing the block into the cache, which in the program its own code has done. What is left to
-// others, or to the exit, it has not looked at. A block of no bytes nobody may read.
+// A program usually reads a block just before it frees it: a list's next node, a string's length. Without
+// that, the free would pay for the cache miss that the program's own code had. Blocks that are freed by
+// another thread or at exit were not read. A zero-sized block may not be read.
 void look_at(const Operation& release, const void* block) noexcept {
   if (block != nullptr && release.size != 0) (void)*static_cast<const volatile char*>(block);
 }
 
-// The middle of many: there are processors on which one of twenty pairs of readings is a single tick apart,
-// the others 26.
+// The median of many: on some processors one of twenty pairs of readings is a single tick apart, the others
+// 26.
 std::uint64_t usual_clock_ticks() noexcept {
   std::array<std::uint64_t, 1001> found;
   for (auto& ticks : found) {
@@ -76,7 +76,7 @@ void DependencyOrder::run() {
   if (due_ != nullptr) due_->begin_whole();
   run_lane(main_lane);
   for (std::uint32_t lane = 0; lane < stage_.lane_count(); ++lane) {
-    if (lane == main_lane || stage_.lane(lane).thread == pthread_t{}) continue;  // or joined
+    if (lane == main_lane || stage_.lane(lane).thread == pthread_t{}) continue;  // or already joined
     join(lane, times_[main_lane]);
   }
   elapsed_ns_ = figures::now_ns() - start_ns;
@@ -125,8 +125,7 @@ void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
   }
 }
 
-// A thread that waits with gaps sleeps: it would take a processor from the others for as long as the program
-// ran.
+// A thread that waits with gaps sleeps: spinning would take a processor from the others for the whole run.
 void DependencyOrder::join(std::uint32_t lane, LaneTimes& times) {
   if (due_ == nullptr) times.waiting_cpu_ns += await_value(stage_.lane(lane).word, has_ended);
   stage_.join(lane);
@@ -161,7 +160,8 @@ void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, La
   if (!is_dry_) call_heap(operation, slot);
   const auto end = platform::read_ticks(true);
   const auto ticks = end - begin - std::min(end - begin, clock_ticks_);
-  // The clock is read for what a change leaves out as well: the dry run's readings are subtracted from both.
+  // The clock is read even for calls that a change leaves out: the dry run's readings are subtracted from
+  // both.
   const bool is_made = operation.made();
   const auto group = operation.moves() ? moving : is_made ? allocating : releasing;
   times.calls[group].add(ticks);
@@ -184,7 +184,7 @@ void DependencyOrder::report(figures::Report& report) const {
     const LaneTimes& times = times_[lane];
     all.waiting_cpu_ns += times.waiting_cpu_ns;
     all.earlier_cpu_ns += times.earlier_cpu_ns;
-    if (lane == stage_.plan().header().background_lane) continue;  // nobody waits for its calls
+    if (lane == stage_.plan().header().background_lane) continue;  // nothing waits for its calls
     for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
     all.touch_ticks += times.touch_ticks;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A replay in which every thread goes on as fast as it can, or with the gaps that the program had between its
-// calls, and waits only for the block that it needs: made before it is given back, whoever does it, and
-// threads begun and joined where the recording did. Each call is timed: for time, not for memory. CPU time
-// leaves out what the other processes of the machine took, and that of waiting is known; with gaps it is not
-// told, since these are waited for on the processor as well.
+// A replay in which every thread runs as fast as it can, or with the program's gaps between calls, and waits
+// only for the blocks it needs: a block is allocated before it is freed, by whichever thread, and threads
+// start and are joined where the recording did. Each call is timed: this order measures time, not memory. CPU
+// time excludes what other processes of the machine took, and the CPU time of waiting is known. With gaps it
+// is not reported, because these are spent spinning as well.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ namespace heapwright::replay {
 
 class DependencyOrder {
  public:
-  // is_dry: everything but the heap calls and the touching. What such a run takes is the replay's own.
-  // kept: where the times of all operations go as well. due: when operations begin; null: as soon as they
-  // can. Both outlive the order.
+  // is_dry: everything but the heap calls and the touching; such a run measures the replay's own cost. kept:
+  // also receives the times of all operations. due: when operations begin; null: as soon as possible. Both
+  // outlive the order.
   DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept = nullptr, DueTimes* due = nullptr);
 
   void run();
@@ -39,9 +39,9 @@ class DependencyOrder {
     std::uint64_t touch_ticks = 0;
     std::uint64_t waiting_cpu_ns = 0;
     std::uint64_t earlier_cpu_ns = 0;  // of the lane's thread before it is measured
-    OperationTime* first = nullptr;    // of the lane's operations, when times are kept
-    OperationTime* next = nullptr;     // of them, the one that is due
-    std::uint64_t behind_ticks = 0;    // the end of its last call
+    OperationTime* first = nullptr;    // of the lane's operations, if times are kept
+    OperationTime* next = nullptr;     // the next one of these
+    std::uint64_t behind_ticks = 0;    // end of its last call
     ClockedCalls clocked;
   };
   struct Entry {
@@ -63,7 +63,7 @@ class DependencyOrder {
   figures::MappedArray<Entry> entries_;
   figures::MappedArray<LaneTimes> times_;
   std::uint64_t main_start_cpu_ns_ = 0;
-  std::uint64_t clock_ticks_ = 0;  // what two readings of the clock take
+  std::uint64_t clock_ticks_ = 0;  // cost of two clock readings
   double ns_per_tick_ = 1;
   std::uint64_t elapsed_ns_ = 0;
   std::uint64_t cpu_ns_ = 0;

@@ -16,12 +16,12 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::uint64_t comparing_ns = 20'000'000;
-// Shorter gaps are waited for on the processor, as most programs work in them; a sleep may end so late.
+// Shorter gaps are spent spinning, as most programs work during them; a sleep may overrun by this much.
 constexpr double least_sleep_ns = 100'000;
 constexpr double wakes_before_ns = 60'000;
 constexpr double late_ns = 50'000;
 
-// One moment on both clocks. A thread that loses its processor between two readings reads again.
+// The same moment on both clocks. A thread that is preempted between two readings reads again.
 struct Moment {
   std::uint64_t ns = 0;
   std::uint64_t ticks = 0;
@@ -76,7 +76,7 @@ void DueTimes::begin() noexcept { begin_ticks_.store(platform::read_ticks(true),
 void DueTimes::await_next(std::uint32_t lane, std::uint64_t behind_ticks) noexcept {
   LaneTimes& own = lanes_[lane];
   const auto due_ns = own.due_ns.next();
-  if (due_ns == 0) return;  // it made what lived before a window
+  if (due_ns == 0) return;  // it allocated the blocks that lived before a window
   while (begin_ticks_.load(std::memory_order_acquire) == 0) sched_yield();
   const auto due_ticks = begin_ticks_.load(std::memory_order_relaxed) +
                          static_cast<std::uint64_t>(static_cast<double>(due_ns) * ticks_per_program_ns_);

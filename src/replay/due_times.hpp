@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lets a plan's operations begin when the program's calls did: with its gaps between them, at its own rate or
-// another one. What comes late begins at once; the operations after it keep their moments.
+// Starts a plan's operations when the program's calls began: with the gaps between them, at the program's
+// rate or another one. A late operation begins at once; the ones after it keep their times.
 #pragma once
 
 #include <array>
@@ -12,22 +12,21 @@
 
 namespace heapwright::replay {
 
-// Threads: one for each lane.
+// Threads: one per lane.
 class DueTimes {
  public:
-  // rate: how many times as fast as the program. Ends the process when the plan has no times. Takes 20 ms, in
-  // which it compares clocks. The calling thread, and those that it begins, wake from a sleep as soon as they
-  // can.
+  // rate: speed relative to the program. Ends the process if the plan has no times. Takes 20 ms to compare
+  // clocks. Also makes the calling thread, and those that it starts, wake from a sleep as soon as they can.
   DueTimes(const PlanFile& plan, double rate);
 
-  // The program begins now. Of a window it does when the last of its lanes has made what lived before.
+  // The program begins now. For a window, it begins when the last lane has allocated the blocks from before.
   void begin_whole() noexcept;
   void begin_lane() noexcept;
 
-  // Waits until the lane's next operation is due. behind_ticks: a moment that has passed, of the clock of
+  // Waits until the lane's next operation is due. behind_ticks: a past time on the clock of
   // platform::read_ticks().
   void await_next(std::uint32_t lane, std::uint64_t behind_ticks) noexcept;
-  // Operations that began later than they were due by more than 50 µs. Precondition: no thread runs a lane.
+  // Operations that began more than 50 µs late. Precondition: no thread runs a lane.
   std::uint64_t late() const noexcept;
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Which new blocks take the place of older ones: std::vector and std::string grow by a new block, a copy and
-// the release of the old one. A release is such a step when
-//   - the thread made both, and the new one by its last call about blocks of a reserve,
-//   - the new one is larger by a quarter at least: no container grows by less,
-//   - between the two the thread made no more other calls than copies of the elements can be: one that makes
-//     and one that releases for each 8 bytes of the old block.
-// A program that replaces a buffer by a larger one, and at once frees the old one, does the same; but then
-// sizes fall as often as they rise. So sites at which more blocks give way to no larger one do not grow.
+// Detects new blocks that replace older ones: std::vector and std::string grow by a new block, a copy and the
+// free of the old one. A free is such a step if
+//   - the thread allocated both, and the new one by its last call for blocks of a reserve,
+//   - the new one is larger by at least a quarter: no container grows by less,
+//   - between the two, the thread made no more other calls than copies of the elements could need: one
+//     allocation and one free for each 8 bytes of the old block.
+// A program that replaces a buffer by a larger one and at once frees the old one looks the same; but then
+// sizes fall as often as they rise. So sites where most replacing blocks are not larger do not grow.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace heapwright::replay {
 
 class GrowthByCopies {
  public:
-  // The block that a lane has made last.
+  // The block that a lane allocated last.
   struct Made {
     std::uint64_t operation = 0;
     std::uint64_t other_calls = 0;  // since then
@@ -35,7 +35,7 @@ class GrowthByCopies {
     return new_bytes > old_bytes && new_bytes - old_bytes >= old_bytes / 4;
   }
 
-  // Of one part: how often a block gave way to a larger one, and to one that is not.
+  // Per part: how often a block was replaced by a larger one, and by one that is not larger.
   struct Replaced {
     std::uint64_t by_larger = 0;
     std::uint64_t by_others = 0;
@@ -44,11 +44,11 @@ class GrowthByCopies {
   };
 
   void make(std::uint32_t lane, const Made& made) { made_[lane] = made; }
-  // Another call that makes or releases a block.
+  // Another call that allocates or frees a block.
   void pass(std::uint32_t lane) noexcept { ++made_[lane].other_calls; }
-  // What is made next has no older block.
+  // The next block replaces no older one.
   void forget() noexcept { std::fill(made_.begin(), made_.end(), Made{}); }
-  // Its part is 0 where there is none any more.
+  // Its part is 0 if there is none left.
   Made take(std::uint32_t lane) noexcept {
     const Made made = made_[lane];
     made_[lane] = {};

@@ -16,7 +16,7 @@ extern "C" {
 [[gnu::weak]] void free_aligned_sized(void* block, std::size_t alignment, std::size_t size);
 }
 
-// clang declares these with -fsized-deallocation alone.
+// clang declares these only with -fsized-deallocation.
 void operator delete(void* block, std::size_t size) noexcept;
 void operator delete[](void* block, std::size_t size) noexcept;
 void operator delete(void* block, std::size_t size, std::align_val_t alignment) noexcept;
@@ -81,7 +81,7 @@ void* make(const Operation& operation, void* old) noexcept {
     case EventKind::calloc_:
       return std::calloc(1, size);
     case EventKind::realloc_:
-      // realloc(p, 0) hands out nothing in some allocators; in the recording it did.
+      // realloc(p, 0) returns nothing in some allocators; in the recording it returned a block.
       return std::realloc(old, std::max<std::size_t>(size, 1));
     case EventKind::reallocarray_:
       return reallocarray(old, 1, std::max<std::size_t>(size, 1));

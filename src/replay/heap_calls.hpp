@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The heap calls of a plan on the allocator of this process. Threads: any.
+// Makes the heap calls of a plan on the allocator of this process. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,18 @@
 
 namespace heapwright::replay {
 
-// The block that the operation makes; `old` is the one that a realloc moves, otherwise null. Ends the process
-// with one line when there is none.
+// The block that the operation allocates; `old` is the one that a realloc moves, otherwise null. Ends the
+// process with a message on failure.
 void* make_block(const Operation& operation, void* old) noexcept;
 void release_block(const Operation& operation, void* block) noexcept;
 // malloc_trim and mallopt.
 void tell_allocator(const Operation& operation) noexcept;
 
-// Writes to the pages of the block's first `touched_bytes` that lie after its first `from_bytes`.
+// Writes to those pages of the block's first `touched_bytes` that are after its first `from_bytes`.
 void touch_block(void* block, std::uint64_t from_bytes, std::uint64_t touched_bytes) noexcept;
 
-// What the operation says the program wrote to: from touch_even on in even steps, below in steps of a
-// quarter of a power of two, since a program may write to two pages of a block of gigabytes. It rises with
-// touch.
+// Encoding of how much the program wrote to: even steps from touch_even on; below it, steps of a quarter of a
+// power of two, because a program may write to only two pages of a block of gigabytes. Increases with touch.
 inline constexpr std::uint8_t touch_even = 64;
 constexpr std::uint64_t touched_bytes(std::uint64_t size, std::uint8_t touch) noexcept {
   constexpr std::uint64_t steps = touch_all - 1 - touch_even + 6;

@@ -20,7 +20,7 @@ using figures::page_bytes;
 
 constexpr std::size_t window_operations = 16384;
 
-// Which pages of this process are in memory or swapped out: /proc/self/pagemap. Asked for in rising order.
+// Which pages of this process are resident or swapped out: /proc/self/pagemap. Queried in rising order.
 class PageMap {
  public:
   PageMap() : descriptor_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
@@ -41,7 +41,7 @@ class PageMap {
     first_ = page;
     entries_ = {};
     const auto bytes = sizeof(entries_);
-    // Behind the last mapping there is less to read.
+    // After the last mapping there is less to read.
     if (pread(descriptor_, entries_.data(), bytes, static_cast<off_t>(page * sizeof(entries_[0]))) < 0) {
       figures::give_up("cannot read /proc/self/pagemap");
     }
@@ -52,7 +52,7 @@ class PageMap {
   std::array<std::uint64_t, 512> entries_{};
 };
 
-// What a change leaves out, or takes over, says nothing of the block's size.
+// For a call that a change leaves out or serves, malloc_usable_size says nothing about the block's size.
 std::uint64_t size_of(const Operation& operation, const Slot& slot) noexcept {
   const bool is_known = operation.kind != serve_nothing && operation.kind != serve_take;
   const std::uint64_t size = is_known ? operation.size : malloc_usable_size(slot.block);
@@ -69,7 +69,7 @@ HeldMemory::HeldMemory(Stage& stage)
   share_pages();
 }
 
-// The last operation on a slot before now is the one that leaves the generation that it has.
+// The last operation on a slot so far is the one that leaves the slot's current generation.
 void HeldMemory::find_blocks(Stage& stage, std::uint32_t lane) {
   const Lane& whole = stage.plan().lanes()[lane];
   const auto done = whole.count - stage.lane(lane).operations.left();
@@ -106,7 +106,7 @@ void HeldMemory::share_pages() {
   }
 }
 
-// The first block that reaches behind the page.
+// The first block that ends after the page.
 std::size_t HeldMemory::share_page(std::uintptr_t page, std::size_t first, bool is_resident) {
   const auto from = page * page_bytes;
   const auto to = from + page_bytes;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which call stacks hold how much of the resident memory, at one moment of a replay in recorded order. A
-// page belongs to the blocks on it, by the bytes that they have there: so what lies free between blocks
-// counts for those that keep it. What is resident without any block is the allocator's own: free pages,
-// caches, tables.
+// The resident memory held by each call stack, at one point of a replay in recorded order. A page is shared
+// among the blocks on it in proportion to their bytes there, so the free space between blocks counts for the
+// blocks that pin it. Resident pages without any block belong to the allocator: free pages, caches, metadata.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +20,11 @@ class HeldMemory {
     double bytes = 0;  // of pages
   };
 
-  // Reads the plan up to where the lanes are, which stand still. Memory: one entry for each slot and stack.
+  // Reads the plan up to the current position of the lanes, which must not run. Memory: one entry per slot
+  // and per stack.
   explicit HeldMemory(Stage& stage);
 
-  // By the call stack that made a block, or moved it last.
+  // By the call stack that allocated a block or last moved it.
   const std::vector<OfStack>& stacks() const noexcept { return stacks_; }
   // One line of JSON: resident_bytes as given, stacks (those with blocks), stack_blocks and stack_bytes.
   std::string json(std::uint64_t resident_bytes) const;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A list of whole numbers in a line of JSON.
+// A list of whole numbers in one line of JSON.
 #pragma once
 
 #include <string>
 
 namespace heapwright::replay {
 
-// "name":[…], of value(entry) for each entry.
+// "name":[…] with value(entry) for each entry.
 template <typename Entries, typename Value>
 void put_series(std::string& json, const char* name, const Entries& entries, Value value) {
   json += std::string("\"") + name + "\":[";

@@ -6,11 +6,11 @@
 namespace heapwright::replay {
 namespace {
 
-// The recorder notices a thread's exit that late at most, also on a busy machine. Within it the exit counts
-// as having followed the last call: a thread that begins meanwhile mostly begins because the other has ended,
-// and what the ended one leaves behind serves it.
+// The recorder notices a thread's exit at most this late, even on a busy machine. Within this time the exit
+// is assumed to have followed the last call: a thread that begins meanwhile mostly begins because the other
+// has ended, and reuses the memory that the ended one leaves behind.
 constexpr std::uint64_t noticed_late_ns = 100'000'000;
-// Rows of a quantum of the merge come in no order of time.
+// Rows within one quantum of the merge are not sorted by time.
 constexpr std::uint64_t merge_slack_ns = 32;
 
 }  // namespace

@@ -3,25 +3,25 @@
 // Plans and replays a recording. Each step prints one line of JSON:
 //
 //   heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE…] STACKS]
-//     makes the plan of a recording's replay, and says what is in it; of a longer recording a window of about
-//     so many calls, 0: all of them. The first CHANGE (change.hpp) is made to the blocks of the call stacks
-//     for which the file STACKS has a byte of 1, and so on.
+//     makes the plan for replaying a recording and prints what it contains; of a longer recording only a
+//     window of about CALLS calls, 0: all of them. The first CHANGE (change.hpp) applies to blocks of the
+//     call stacks for which the file STACKS has a byte of 1, and so on.
 //   heapwright-replay plan-gaps …
 //     the same, with the times at which operations are due.
 //   heapwright-replay needed PLAN
-//     what is needed at the marks: of live blocks what is touched, and the program's own mappings.
-//   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
-//     replays it on the allocator that this process was started with; dry: in dependency order, without a
-//     heap call.
+//     the memory needed at the marks: the touched bytes of live blocks, and the program's own mappings.
+//   heapwright-replay run PLAN recorded|checked|dependency|dry [IDLE_MS PACE_PERMILLE]
+//     replays it on the allocator that this process was started with; checked: recorded order, and each block
+//     is checked; dry: dependency order without heap calls.
 //   heapwright-replay run PLAN held MARK PACE_PERMILLE
-//     in recorded order up to this mark: which call stacks hold the memory then.
+//     in recorded order up to this mark: the call stacks that then hold the memory.
 //   heapwright-replay run PLAN timed TIMES
 //     in dependency order; each operation's least time is kept in the file TIMES.
 //   heapwright-replay run PLAN gaps RATE_PERMILLE
-//     in dependency order, each operation when it is due: with the gaps of the program, this many times as
-//     fast.
+//     in dependency order, each operation when it is due: with the program's gaps, at this multiple of its
+//     speed.
 //   heapwright-replay times PLAN TIMES SITES
-//     what these times add up to; SITES: the site of each call stack, four bytes each.
+//     sums of these times; SITES: the site of each call stack, four bytes each.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
 #include <sys/prctl.h>
@@ -175,7 +175,7 @@ int say_needed(const char* path) {
   return print(report);
 }
 
-// How a replay in recorded order waits.
+// The waits of a replay in recorded order.
 struct Waits {
   std::uint64_t idle_ns = 0;
   double pace = 0;
@@ -240,7 +240,7 @@ int sum_times(const char* path, const char* times_path, const char* sites_path) 
   return print(replay::TimeSums(plan, times, sites_of(sites_path)).json());
 }
 
-// The other threads wait for ever: there is no way back.
+// The other threads wait forever: they cannot be resumed.
 [[noreturn]] void print_held(replay::Stage& stage, std::uint64_t resident_bytes) {
   _exit(print(replay::HeldMemory(stage).json(resident_bytes)));
 }
@@ -275,7 +275,8 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  // Nobody reads what it says when whoever started it is gone; a file that grows too large is told as such.
+  // Ends with the parent process, which reads the output. SIGXFSZ is off: a file that grows too large is
+  // reported as an error.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGXFSZ, SIG_IGN);
   const std::string_view step = argument_count > 1 ? arguments[1] : "";

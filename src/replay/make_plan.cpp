@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: each step of the planner changes the same few tables
+// length: all steps of the planner change the same few tables
 #include "replay/make_plan.hpp"
 
 #include <algorithm>
@@ -30,16 +30,16 @@ namespace {
 using trace::EventKind;
 
 constexpr unsigned most_workers = 2;
-// What a row needs from memory takes as long as so many rows do.
+// Prefetch distance: a memory access takes as long as this many rows.
 constexpr std::size_t rows_ahead = 12;
 constexpr std::uint64_t events_worth_a_thread = 100'000;
 constexpr std::uint64_t merge_bytes = std::uint64_t{256} << 20U;
 
 class Planner {
-  // A block that has left its address.
+  // A block removed from its address.
   struct Taken {
     LiveBlock block;
-    TouchedPages::Large large;  // when it is one
+    TouchedPages::Large large;  // if it is one
   };
 
  public:
@@ -71,7 +71,7 @@ class Planner {
     if (has_times) program_time_.emplace(source.metadata(), lanes_ + 2);
   }
 
-  // duration_ns: of the call, where the row is of its end.
+  // duration_ns: of the call, if the row is at its end.
   void add(std::uint32_t lane, const Row& row, std::uint32_t duration_ns) {
     if (row.time_ns >= window_.to_ns) return;
     if (is_before_) {
@@ -83,7 +83,7 @@ class Planner {
     add_in_window(lane, row);
   }
 
-  // One of the next rows.
+  // Prefetches for one of the next rows.
   [[gnu::always_inline]] void expect(const Row& row) const noexcept {
     (is_before_ ? earlier_.table() : blocks_).expect(row.address);
   }
@@ -107,12 +107,12 @@ class Planner {
   }
 
  private:
-  // The first reading of the recording's memory: most of it lies beside the heap.
+  // The recording's first memory sample, most of which is outside of the heap.
   struct Reading {
     std::uint64_t time_ns = UINT64_MAX;
     std::uint64_t bytes = 0;
   };
-  // Of a recording that was cut no end says it.
+  // A truncated recording has no end mark that gives it.
   static std::uint64_t last_ns_of(const order::Source& source) {
     auto last_ns = source.end().time_ns;
     for (const auto& chunk : source.event_chunks()) last_ns = std::max(last_ns, chunk.last_end_ns);
@@ -139,8 +139,8 @@ class Planner {
     begin_bytes_.time_ns = UINT64_MAX;
   }
 
-  // Makes the blocks that live then. Of what the allocator had done with others nothing is known: there are
-  // no holes between them.
+  // Allocates the blocks that are live at the begin of the window. The allocator's state after earlier frees
+  // is unknown: there are no holes between them.
   void begin_window() {
     is_before_ = false;
     if (begin_bytes_.time_ns != UINT64_MAX) leave_heap_out();
@@ -191,7 +191,7 @@ class Planner {
       has_begun_[lane] = true;
       writer_.add(main_lane_, control(start_thread, lane));
     }
-    current_ = lane;  // takes the marks that come next
+    current_ = lane;  // takes the next marks
     now_ns_ = row.time_ns;
     switch (row.step) {
       case Step::makes:
@@ -220,7 +220,7 @@ class Planner {
     if (phase_ends_.is_whole(lane)) end_phase(lane);
   }
 
-  // What mremap moves is of the program's own memory when it was before.
+  // Memory moved by mremap belongs to the program if it did before.
   void map(const Row& row) {
     const bool is_moved = row.kind == EventKind::mremap_;
     if (row.step == Step::unmaps) {
@@ -230,21 +230,21 @@ class Planner {
     }
   }
 
-  // The first mark of a window is of the time before everything.
+  // The first mark of a window describes the time before the window.
   void set_mapped() {
     for (std::size_t mark = window_.from_ns > 0 ? 1 : 0; mark < marks_.size(); ++mark) {
       writer_.set_mapped(mark, mappings_.resident_at(marks_[mark].time_ns));
     }
   }
 
-  // If the lane has an end.
+  // Does nothing if the lane has no end.
   void end_phase(std::uint32_t lane) {
     if (phase_ends_.has_name(lane)) changes_.end_phase(lane, phase_ends_.take(lane));
   }
 
-  // The first lane begins and ends all others, any may have to take all marks and begins measuring once; a
-  // call whose address was not seen to be given back is two operations. A free that is put off is one more,
-  // of its own thread or of the one behind all others.
+  // Upper bounds: the first lane starts and joins all others; any lane may have to take all marks, and begins
+  // measuring once; a call whose address was not seen to be freed is two operations. A deferred free is one
+  // more, by its own thread or by the background lane.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
     std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size() + (window_.is_part() ? 1 : 0)});
     if (puts_off_) bounds.push_back({});
@@ -265,7 +265,7 @@ class Planner {
     return operation;
   }
 
-  // Takes the marks, ends the lanes, frees what is due and looks at the scans that come before this time.
+  // Takes the marks, ends the lanes, makes the due frees and reads the scans before this time.
   void pass(std::uint64_t time_ns) {
     while (true) {
       const auto mark_ns = next_mark_ < marks_.size() ? marks_[next_mark_].time_ns : UINT64_MAX;
@@ -300,9 +300,9 @@ class Planner {
     writer_.add(current_, control(take_mark, next_mark_++));
   }
 
-  // The first thread begins and joins all others: what the C library allocates for a thread then lies where
-  // programs mostly have it. In the heap of a thread that only had the turn, it would keep memory from being
-  // given back.
+  // The first thread starts and joins all others, so that what the C library allocates for a thread is where
+  // most programs have it. In the heap of the thread that merely had the turn, it would keep memory from
+  // being returned to the system.
   void end_lane(std::uint32_t lane) {
     if (!has_begun_[lane]) return;
     changes_.waiting().take_all_of(lane, [&](const WaitingFree& free) { free_waiting(lane, free, true); });
@@ -321,7 +321,7 @@ class Planner {
   void make(std::uint32_t lane, const Row& row, const Taken& taken) {
     const LiveBlock& old = taken.block;
     if (row.size > largest_size) return fail(lane, taken);
-    // Handed out although nobody gave it back: that call was not seen.
+    // Returned by the allocator although it was not freed: that free was not seen.
     if (const Taken lost = take_block(row.address); lost.block.address != 0) {
       ++header_.unseen_releases;
       free_block(lane, EventKind::free_, lost);
@@ -397,7 +397,7 @@ class Planner {
     next_control_ns_ = std::min(next_control_ns_, changes_.waiting().next_ns());
   }
 
-  // By the lane itself, or by the one that frees for others.
+  // By the lane itself, or by the background lane.
   void free_waiting(std::uint32_t lane, const WaitingFree& free, bool by_caller) {
     Operation operation = free.operation;
     operation.generation = slots_.advance(operation.slot, 1);
@@ -429,7 +429,7 @@ class Planner {
   Window window_;
   std::size_t lanes_;  // with events
   bool puts_off_;
-  bool has_phases_;  // that a change asks for
+  bool has_phases_;  // requested by a change
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;
   std::vector<LaneEnd> ends_;
@@ -441,18 +441,18 @@ class Planner {
   std::uint64_t next_control_ns_ = 0;
   SlotSupply slots_;
   std::vector<bool> has_begun_;
-  std::vector<Taken> moved_;  // by lane: what its realloc has taken
+  std::vector<Taken> moved_;  // by lane: the block its realloc has removed
   EarlierBlocks earlier_;
   Reading begin_bytes_;
   PlanWriter writer_;
-  std::optional<ProgramTime> program_time_;  // where the plan has times
+  std::optional<ProgramTime> program_time_;  // if the plan has times
   ChangeMarker changes_;
   PhaseEnds phase_ends_;
   bool is_before_;
   BlockTable blocks_;
   Header header_;
   std::uint32_t current_ = 0;
-  std::uint64_t now_ns_ = 0;  // of the row
+  std::uint64_t now_ns_ = 0;  // of the current row
   std::uint64_t live_bytes_ = 0;
   std::uint64_t small_bytes_ = 0;  // of these, in blocks that share their pages
 };

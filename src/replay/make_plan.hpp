@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads a recording in order of time and writes the plan of its replay. Memory: the live blocks, a buffer for
-// each thread, and what the merge holds decoded.
+// each thread, and the merge's decoded data.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace heapwright::replay {
 
-// calls: of a longer recording a window with about this number (window.hpp); 0: all. has_times: the plan says
-// when its operations are due. The header as written. Throws trace::TraceError with one line that says what
-// to do.
+// calls: use only a window of about this many calls of a longer recording (window.hpp); 0: all. has_times:
+// store when operations are due. Returns the header as written. Throws trace::TraceError with one line that
+// says what to do.
 Header make_plan(const order::Source& source, const std::string& path, const ChangeRequest& change = {},
                  std::uint64_t calls = 0, bool has_times = false);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much memory a replay's blocks take.
+// The memory that a replay's blocks need.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace heapwright::replay {
 
-// What live blocks have touched, in recorded order, without what an allocator adds: of a block of gigabytes
-// only what the program wrote to.
+// The touched bytes of live blocks, in recorded order, without allocator overhead: of a huge block only what
+// the program wrote to.
 struct NeededMemory {
   std::uint64_t peak_bytes = 0;  // at most at once
   std::vector<std::uint64_t> mark_bytes;

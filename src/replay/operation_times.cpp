@@ -20,7 +20,7 @@ OperationTimes::OperationTimes(const char* path, const PlanFile& plan) : plan_(p
   if (descriptor < 0 || fstat(descriptor, &status) != 0) figures::refuse("cannot write the times %s", path);
   const auto file_bytes = static_cast<std::size_t>(status.st_size);
   if (file_bytes != 0 && file_bytes != bytes_) figures::refuse("the times %s belong to another plan", path);
-  // Room that is missing later would be a signal.
+  // Allocated now, because a full disk would later cause a signal.
   if (posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_)) != 0) {
     figures::refuse("no room for the times %s; set TMPDIR to a folder on a larger disk", path);
   }

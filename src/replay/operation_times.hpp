@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The least time of each operation of a plan over the runs of one candidate, in a file that the runs share.
-// What other processes of the machine took rarely hits the same operation twice. Little-endian, not for
-// keeping.
+// The least time of each operation of a plan over the runs of one candidate, in a file shared by the runs.
+// Interference by other processes rarely hits the same operation twice. Little-endian, temporary.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 namespace heapwright::replay {
 
-// Ticks plus one, the clock's own taken out; 0: not measured.
+// Ticks plus one, without the clock's own cost; 0: not measured.
 struct OperationTime {
   std::uint32_t call = 0;
   std::uint32_t touch = 0;
@@ -33,17 +32,16 @@ struct OperationTime {
 };
 static_assert(sizeof(OperationTime) == 8);
 
-// The entries lie as the lanes' operations do, one lane after the other. Threads: one for each lane.
+// The entries are in the order of the lanes' operations, one lane after the other. Threads: one per lane.
 class OperationTimes {
  public:
-  // A file that is missing or empty begins with no time at all; one of another plan ends the process with one
-  // line.
+  // A missing or empty file starts without times; a file of another plan ends the process with a message.
   OperationTimes(const char* path, const PlanFile& plan);
   ~OperationTimes();
   OperationTimes(const OperationTimes&) = delete;
   OperationTimes& operator=(const OperationTimes&) = delete;
 
-  // Those of the lane's operations, in order.
+  // The entries of the lane's operations, in order.
   OperationTime* of_lane(std::uint32_t lane) noexcept;
 
  private:

@@ -30,7 +30,7 @@ OwnMappings::OwnMappings(const order::Source& source) {
     auto& end = modules[module.start / page * page];
     end = std::max(end, (module.end + page - 1) / page * page);
   }
-  std::uint64_t covered = 0;  // an address may have been another library's before
+  std::uint64_t covered = 0;  // the range may have belonged to another library before
   for (const auto& [begin, end] : modules) {
     if (end > covered) libraries_[std::max(begin, covered)] = end;
     covered = std::max(covered, end);
@@ -38,7 +38,7 @@ OwnMappings::OwnMappings(const order::Source& source) {
   try {
     first_in_libraries_ = resident_in_libraries(source.decode(source.scans().front()));
   } catch (const trace::TraceError&) {
-    libraries_.clear();  // nothing to compare with
+    libraries_.clear();  // there is nothing to compare with
   }
 }
 

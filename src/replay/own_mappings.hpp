@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How much memory the program had in mappings of its own, which no heap call made: a compiler's garbage
-// collector, an interpreter's arenas. Which ranges these are, its calls of mmap say; what was resident there,
-// the recorded scans of resident pages; between two scans it counts as having grown in a straight line.
-// The program's file and libraries have pages that were written to as well. Those that were there at the
-// first scan lie beside the heap for good; more of them come with libraries that are loaded later and with
-// static data.
+// The program's memory in its own mappings, made without heap calls: a garbage collector's heap, an
+// interpreter's arenas. Its mmap calls give the ranges; the recorded scans of resident pages show what was
+// resident there, interpolated linearly between two scans. The program's file and libraries have written
+// pages as well. Those seen by the first scan are outside of the heap for good; more of them come with
+// libraries that are loaded later and with static data.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +18,17 @@ namespace heapwright::replay {
 class OwnMappings {
  public:
   OwnMappings() = default;
-  // The libraries are those of the recording.
+  // Takes the recording's libraries.
   explicit OwnMappings(const order::Source& source);
 
-  // Private memory of no file.
+  // Private anonymous memory.
   void map(std::uint64_t address, std::uint64_t bytes);
-  // Whether any of it was known.
+  // Whether any part of it was known.
   bool unmap(std::uint64_t address, std::uint64_t bytes);
-  // Scans come by time, each when the calls before it were told.
+  // Scans come in order of time, each after all earlier calls were reported.
   void see(const trace::ResidencyScan& scan, std::uint64_t time_ns);
 
-  // 0 before the first mapping; after the last scan as there. Times that are asked for may be in any order.
+  // 0 before the first mapping; constant after the last scan. Times may be queried in any order.
   std::uint64_t resident_at(std::uint64_t time_ns) const noexcept;
 
  private:
@@ -40,8 +39,8 @@ class OwnMappings {
 
   std::uint64_t resident_in_libraries(const trace::ResidencyScan& scan) const noexcept;
 
-  std::map<std::uint64_t, std::uint64_t> ranges_;     // begins and ends; they do not overlap
-  std::map<std::uint64_t, std::uint64_t> libraries_;  // the same, from the begin of the recording on
+  std::map<std::uint64_t, std::uint64_t> ranges_;     // begin to end; they do not overlap
+  std::map<std::uint64_t, std::uint64_t> libraries_;  // the same, present since the start of the recording
   std::uint64_t first_in_libraries_ = 0;              // resident at the first scan
   std::vector<Reading> readings_ = {{0, 0}};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a scan of resident pages says of a range.
+// Resident bytes of a range, from a scan of resident pages.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace heapwright::replay {
 
-// Bytes of [begin, end) in the runs from `first` on that were in memory or swapped out, and of no file. Runs
-// and the ranges asked for rise: `first` moves along.
+// Bytes of [begin, end) in anonymous runs that were resident or swapped out. Runs and queried ranges are in
+// rising order: `first` moves along.
 inline std::uint64_t resident_in(const std::vector<trace::PageRun>& runs, std::size_t& first,
                                  std::uint64_t begin, std::uint64_t end) {
   while (first < runs.size() && runs[first].end <= begin) ++first;

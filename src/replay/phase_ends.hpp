@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which phases threads end: the saying is one row, its name follows in rows of 16 bytes each
+// The phases that threads end: an annotation is one row; its name follows in rows of 16 bytes each
 // (trace/event.hpp).
 #pragma once
 
@@ -19,7 +19,7 @@ class PhaseEnds {
  public:
   explicit PhaseEnds(std::size_t lanes) : names_(lanes), state_(lanes) {}
 
-  // The lane's next row, which says something.
+  // The lane's next row, if it belongs to an annotation.
   void say(std::uint32_t lane, const Row& row) {
     if (row.kind != trace::EventKind::annotation_text) {
       state_[lane] = row.kind == trace::EventKind::phase_end ? State::open : State::none;
@@ -35,9 +35,9 @@ class PhaseEnds {
     if (end != piece.cend()) state_[lane] = State::whole;
   }
 
-  // Its name is known. One that is as long as its pieces is whole only when the lane does something else.
+  // Its name is complete. If the last piece is full, that is known only when the lane does something else.
   bool is_whole(std::uint32_t lane) const noexcept { return state_[lane] == State::whole; }
-  // There is one.
+  // There is a name.
   bool has_name(std::uint32_t lane) const noexcept {
     return state_[lane] != State::none && !names_[lane].empty();
   }
@@ -48,7 +48,7 @@ class PhaseEnds {
   }
 
  private:
-  // Of the last phase's end that a lane tells of.
+  // State of the lane's last phase end.
   enum class State : std::uint8_t { none, open, whole };
 
   std::vector<std::string> names_;  // by lane

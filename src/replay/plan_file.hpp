@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a plan's file in windows of mapped memory: nothing that the heap under test would see, and no more
-// memory at the end than at the begin. What a damaged file says ends the process with one line.
+// Reads a plan's file in windows of mapped memory, so that the heap under test sees nothing of it and memory
+// use stays constant. Damaged content ends the process with a message.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class PlanFile {
   figures::MappedArray<Mark> marks_;
 };
 
-// The entries of one stretch of the file, in order. One thread at a time.
+// The entries of one part of the file, in order. One thread at a time.
 template <typename Entry>
 class Stretch {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes a plan's file in one pass, whatever its size: each lane has a stretch of the file that is as long
-// as its operations can be, and a small buffer.
+// Writes a plan's file in one pass, whatever its size: each lane has a part of the file large enough for its
+// maximum number of operations, and a small buffer.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ class PlanWriter {
  public:
   struct LaneBound {
     std::uint32_t thread = 0;
-    std::uint64_t operations = 0;  // at most
+    std::uint64_t operations = 0;  // upper bound
   };
 
-  // An existing file is replaced; mode 0600. has_times: with a time for each operation.
+  // Replaces an existing file; mode 0600. has_times: store a time for each operation.
   PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks,
              bool has_times = false);
   ~PlanWriter();
   PlanWriter(const PlanWriter&) = delete;
   PlanWriter& operator=(const PlanWriter&) = delete;
 
-  // When the operations that come next are due.
+  // When the next operations are due.
   void set_due(std::uint64_t due_ns) noexcept { due_ns_ = due_ns; }
-  // The lane's next operation, which is also the next of all, and its call stack.
+  // Adds the lane's next operation, which is also the next of all lanes, and its call stack.
   void add(std::uint32_t lane, const Operation& operation, std::uint32_t stack = 0);
   // The number that the lane's next operation will have.
   std::uint64_t next_of(std::uint32_t lane) const noexcept { return lanes_[lane].count; }
@@ -48,14 +48,14 @@ class PlanWriter {
   void set_recorded(std::size_t mark, std::uint64_t bytes) { marks_[mark].recorded_bytes = bytes; }
   void set_mapped(std::size_t mark, std::uint64_t bytes) { marks_[mark].mapped_bytes = bytes; }
   void end_lane(std::uint32_t lane) { lanes_[lane].ends = 1; }
-  // Writes the header, with the counts of what was added. No calls after it.
+  // Writes the header, with the counts of what was added. Must be the last call.
   Header finish(Header header);
 
  private:
   Operation read_back(std::uint32_t lane, std::uint64_t operation) const;
   void write_back(std::uint32_t lane, std::uint64_t operation, const Operation& changed);
   void flush(std::uint32_t lane);
-  // The buffer's entries, which are as many as the lane's last operations, after those of the file.
+  // The buffered entries (as many as the lane's last operations) follow those in the file.
   template <typename Entry>
   void flush(std::vector<Entry>& buffer, std::uint64_t offset, std::uint64_t operations);
   void end_turn();
@@ -67,7 +67,7 @@ class PlanWriter {
   std::vector<std::uint64_t> limits_;  // of operations, by lane
   std::vector<std::vector<Operation>> buffers_;
   std::vector<std::vector<std::uint32_t>> stack_buffers_;
-  std::vector<std::vector<std::uint64_t>> time_buffers_;  // where there are times
+  std::vector<std::vector<std::uint64_t>> time_buffers_;  // if there are times
   bool has_times_;
   std::uint64_t due_ns_ = 0;
   std::uint64_t last_due_ns_ = 0;

@@ -6,7 +6,7 @@
 namespace heapwright::replay {
 namespace {
 
-// The recorder's cost is a mean: of a stretch something is left.
+// The recorder's cost is an average: some of each stretch must remain.
 constexpr std::uint64_t most_of_stretch_ns = 900'000;
 
 }  // namespace

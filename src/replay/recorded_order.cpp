@@ -13,19 +13,19 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::size_t turn_window = 16384;
-// A hand-over takes less than a microsecond while the next thread still looks on; a sleeping one takes ten.
+// A hand-over takes less than a microsecond while the next thread still spins; a sleeping one takes ten.
 constexpr int looks = 4000;
-// Longer turns of others are slept through: looking on takes a processor from them.
+// A lane sleeps through longer turns of others: spinning takes a processor from them.
 constexpr std::uint32_t short_turn = 200;  // operations
 constexpr std::uint64_t longest_sleep_ns = 1'000'000'000;
 
-// What a lane's word says.
+// States of a lane's word.
 constexpr std::uint32_t waits = 0;
 constexpr std::uint32_t has_turn = 1;
 constexpr std::uint32_t sleeps = 2;
 constexpr std::uint32_t may_end = 3;
 
-// Until the word is neither of the two states of waiting.
+// Until the word is neither of the two waiting states.
 void await_change(std::atomic<std::uint32_t>& word, bool looks_on) noexcept {
   for (int look = 0; looks_on && look < looks; ++look) {
     if (word.load(std::memory_order_acquire) != waits) return;
@@ -99,7 +99,7 @@ void RecordedOrder::run_lane(std::uint32_t lane) {
       for (std::uint32_t other = 0; other < stage_.lane_count(); ++other) give_turn(other, may_end);
       return;
     }
-    // Read before the turn is given: from then on this lane may be joined.
+    // Read before the turn is handed over: from then on this lane may be joined.
     const bool is_done = stage_.lane(lane).operations.is_at_end();
     looks_on = turn_.count < short_turn;
     give_turn(turn_.lane, has_turn);
@@ -143,7 +143,7 @@ void RecordedOrder::control(const Operation& operation) {
   } else if (operation.kind == start_thread && operation.slot < entries_.size()) {
     stage_.start(operation.slot, enter, &entries_[operation.slot]);
   } else {
-    // A lane that is not done would never end.
+    // A lane that is not finished would never end.
     const bool has_ended = operation.slot < entries_.size() &&
                            stage_.plan().lanes()[operation.slot].ends != 0 &&
                            stage_.lane(operation.slot).operations.is_at_end();
@@ -160,7 +160,7 @@ void RecordedOrder::take_reading(std::uint32_t mark) {
   const auto now_ns = figures::now_ns() - start_ns_;
   if (now_ns < due_ns) sleep_for(due_ns - now_ns);
   const auto bytes = heap_bytes(figures::anonymous_memory().resident_bytes);
-  // Like is compared with like: what the program mapped by itself no allocator changes.
+  // Comparable with the recording: the allocator does not affect the program's own mappings.
   mark_bytes_[mark] = static_cast<double>(bytes + marks[mark].mapped_bytes);
   if (act_ != nullptr && mark == act_at_) act_(stage_, bytes);
 }
@@ -193,8 +193,8 @@ std::uint64_t RecordedOrder::heap_bytes(std::uint64_t resident_bytes) const noex
 
 void RecordedOrder::report(figures::Report& report) const {
   const auto& marks = stage_.plan().marks();
-  // The recording's peak is that of its readings: like is compared with like, and what lies between two of
-  // them for a moment is told apart.
+  // The recording's peak is that of its samples, so this one is too; a short peak between two samples is
+  // reported separately.
   const auto highest = static_cast<double>(heap_bytes(last_.peak_bytes));
   auto peak = mark_bytes_.size() == 0 ? highest : 0;
   double area = 0;

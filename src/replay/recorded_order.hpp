@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A replay in exactly the recorded order: one thread works at a time, and hands over to the one whose call
-// was next. Slow where threads take turns often, but the allocator sees what it saw: for memory, not for
-// time.
+// A replay in exactly the recorded order: one thread runs at a time and hands over to the thread whose call
+// was next. Slow if threads take turns often, but the allocator sees the same sequence: this order measures
+// memory, not time.
 #pragma once
 
 #include <atomic>
@@ -16,23 +16,23 @@
 
 namespace heapwright::replay {
 
-// All of the heap: private pages that belong to no file, without the replay's own.
+// All of the heap: private anonymous pages, without the replay's own.
 class RecordedOrder {
  public:
-  // idle_ns: how long to wait after the last call before the memory is read once more.
-  // pace: the recording's time, times this, is what the marks wait for; 0: they do not. For allocators that
-  // give memory back by the clock.
+  // idle_ns: how long to wait after the last call before a final reading of the memory. pace: marks wait for
+  // the recording's time multiplied by this; 0: they do not wait. For allocators that return memory to the
+  // system by the clock.
   RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace);
 
-  // What is done at a mark, while all threads stand still; resident_bytes: of the heap.
+  // Called at a mark, while no other thread runs; resident_bytes: of the heap.
   using AtMark = void (*)(Stage& stage, std::uint64_t resident_bytes);
   void at_mark(std::uint32_t mark, AtMark act) noexcept {
     act_at_ = mark;
     act_ = act;
   }
 
-  // Each block is checked to be usable (block_marks.hpp), for a third more of the processor's time. Not where
-  // a change serves blocks. Before run().
+  // Checks that each block is usable (block_marks.hpp), for a third more CPU time. Not available if a change
+  // serves blocks. Call before run().
   void check_blocks();
 
   void run();
@@ -65,7 +65,7 @@ class RecordedOrder {
   figures::MappedArray<Entry> entries_;
   figures::MappedArray<Turn> turn_window_;
   figures::MappedArray<double> mark_bytes_;
-  Stretch<Turn> turns_;  // of the thread that has the turn, as what follows
+  Stretch<Turn> turns_;  // read by the thread that has the turn, as is what follows
   Turn turn_;
   bool is_over_ = false;
   std::uint32_t act_at_ = 0;

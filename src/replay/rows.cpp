@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t private_anonymous = 0x22;  // MAP_PRIVATE | MAP_ANONYMOUS
 constexpr std::uint64_t shared = 0x01;
 
-// Whether what mmap was asked for is memory of the process's own. usable: protection | flags << 8; older
-// traces do not have it.
+// Whether an mmap call made private memory of the process. usable: protection | flags << 8; older traces lack
+// it.
 bool is_own_memory(std::uint64_t usable) noexcept {
   const auto flags = usable >> 8U;
   return (flags & private_anonymous) == private_anonymous && (flags & shared) == 0;

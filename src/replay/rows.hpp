@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Heap calls reduced to what a replay needs, ready for the merge: a row for each block that is made or goes.
-// A realloc is two rows, since the old block's address is free for others before the new one's is taken.
+// Heap calls reduced to what a replay needs, ready for the merge: a row for each block that is allocated or
+// freed. A realloc is two rows, because the old block's address is free for others before the new one is
+// taken.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +20,14 @@ enum class Step : std::uint8_t {
   releases,
   moves_from,  // the realloc's old block; moves_to follows in the same lane
   moves_to,
-  fails,  // no block was handed out
+  fails,  // no block was returned
   tells,  // malloc_trim, mallopt
-  maps,   // private memory of no file, by itself
+  maps,   // private anonymous memory, mapped directly
   unmaps,
-  says,  // that a phase ends, or a piece of its name, in address and size
+  says,  // a phase ends, or a piece of its name, in address and size
 };
 
-// time_ns: the call's begin; its end where a block is made.
+// time_ns: the begin of the call; its end if a block is allocated.
 struct Row {
   std::uint64_t address = 0;
   std::uint64_t time_ns = 0;
@@ -42,7 +43,7 @@ class Piece {
  public:
   const order::ScheduledChunk* job = nullptr;
   std::vector<Row> rows;
-  std::vector<std::uint32_t> durations_ns;  // where asked for: of the calls whose row is of their end
+  std::vector<std::uint32_t> durations_ns;  // if requested: of calls whose row is at their end
 
   std::size_t count() const noexcept { return rows.size(); }
   std::uint32_t next_event() const noexcept { return next_event_; }
@@ -56,17 +57,17 @@ class Piece {
   std::uint32_t next_event_ = 0;
 };
 
-// One for each decoding thread.
+// One per decoding thread.
 class RowMaker {
  public:
   struct With {
-    bool phases = false;     // there are rows of phases' ends as well
+    bool phases = false;     // also make rows for phase ends
     bool durations = false;  // of calls
   };
   RowMaker(const order::Source& source, std::uint32_t slice_events, With with);
 
   // Replaces the piece's rows by those of the job's chunk, from `first_event` on: all, or a slice. A damaged
-  // chunk has none.
+  // chunk gives none.
   void make(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
   std::uint64_t damaged_chunks() const noexcept { return damaged_chunks_; }
 

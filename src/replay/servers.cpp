@@ -17,7 +17,7 @@ namespace {
 using Server = Servers::Server;
 using Served = Servers::Served;
 
-// Whom the calling thread asks.
+// The servers of the calling thread.
 struct Asked {
   Servers::Place* servers = nullptr;  // by part
   const ChangePart* parts = nullptr;
@@ -41,7 +41,7 @@ Part part_of(const Operation& operation) noexcept {
   return {asked.parts[number].change, reinterpret_cast<Server&>(asked.servers[number])};
 }
 
-// What malloc was asked for says nothing of alignment: a type's size is a multiple of it, and an array's too.
+// Alignment for a malloc call: a type's size is a multiple of its alignment, and so is an array's size.
 Served request_of(const Operation& operation) noexcept {
   constexpr int most = std::countr_zero(alignof(std::max_align_t));
   const auto of_size =
@@ -75,7 +75,7 @@ void* allocate(const Part& part, const Served& wanted) noexcept {
   }
 }
 
-// The arena of another lane. Lanes follow each other in the places.
+// The arena of another lane. Lanes follow each other in the array.
 Servers::CountedArena& arena_of(std::uint32_t lane, const Part& part) noexcept {
   const auto lanes_on = static_cast<std::ptrdiff_t>(lane) - static_cast<std::ptrdiff_t>(asked.lane);
   auto* const place = reinterpret_cast<Servers::Place*>(&part.server);
@@ -90,14 +90,14 @@ void leave_arena(const Part& part, const Served& given) noexcept {
   }
 }
 
-// An arena keeps it.
+// An arena keeps the block.
 void deallocate(const Part& part, void* block, const Served& given) noexcept {
   if (part.change == Change::node_pool) part.server.pool.deallocate(block, given.size, given.alignment());
   if (part.change == Change::buffer_cache) part.server.cache.release(block);
   if (part.change == Change::segregate) heapwright_heap_free(part.server.heap, block);
 }
 
-// In recorded order the others have released their blocks already.
+// In recorded order the other threads have already freed their blocks.
 void reset(const Part& part) noexcept {
   if (part.change != Change::arena) return;
   auto& counted = part.server.counted;
@@ -132,8 +132,8 @@ void release(const Operation& operation, Slot& slot) noexcept {
   slot.block = nullptr;
 }
 
-// The other slot is this thread's as well: no other one does anything to a block between the begin of its
-// growth and its end.
+// The other slot belongs to this thread too: no other thread uses a block between the begin and the end of
+// its growth.
 void take(const Operation& operation, Slot& slot) noexcept {
   if (operation.size >= asked.slot_count) refuse_damaged();
   slot.block = std::exchange(asked.slots[operation.size].block, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Serves the blocks that a change takes from the heap, by the parts' own code. What a part needs, it gets
-// from the allocator under test; but a heap of its own is heapwright's, whatever that allocator is.
+// Serves the blocks that a change takes from the heap, with the code of the changes' components. A component
+// gets its memory from the allocator under test; but a segregated heap is always heapwright's.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace heapwright::replay {
 
-// One for each lane and part of the change. Preconditions of its end: no thread runs a lane any more.
+// One for each lane and part of the change. Precondition of the destructor: no thread runs a lane any more.
 class Servers {
  public:
   // Both must outlive it.
@@ -31,7 +31,7 @@ class Servers {
   // The calling thread runs this lane from now on. Threads: any.
   void enter(std::uint32_t lane) noexcept;
 
-  // What a server was asked for; a block goes back with the same.
+  // The request to a server; the block is freed with the same values.
   struct Served {
     std::uint64_t size : 44;
     std::uint64_t alignment_log2 : 20;
@@ -39,18 +39,18 @@ class Servers {
 
     std::size_t alignment() const noexcept { return std::size_t{1} << alignment_log2; }
   };
-  // An arena's blocks may be released by other threads, but it is reset by its own: after all of them.
+  // Other threads may free an arena's blocks, but its own thread resets it, after all of them.
   struct CountedArena {
     heapwright::arena arena;
-    std::uint64_t live = 0;  // those that its own thread has not released
+    std::uint64_t live = 0;  // those that its own thread has not freed
     std::atomic<std::uint64_t> released_by_others = 0;
   };
-  // Of one lane and part. Made and ended in place.
+  // For one lane and part. Constructed and destroyed in place.
   union Server {
     CountedArena counted;
     heapwright::node_pool pool;
     cached_buffers::Cache cache;
-    heapwright_heap* heap;  // one for all lanes
+    heapwright_heap* heap;  // shared by all lanes
     Server() noexcept {}
     ~Server() {}
   };
@@ -68,14 +68,15 @@ class Servers {
   figures::MappedArray<Served> served_;  // by slot
 };
 
-// What is left of a call that a change leaves out. Here, since a call's cost is about that of malloc's.
+// What remains of a call that a change leaves out. In the header, because a call would cost about as much as
+// malloc.
 inline void leave_out(const Operation& operation, Slot& slot) noexcept {
   if (operation.keeps()) return;
   slot.block = nullptr;
   slot.touched_pages = 0;
 }
 
-// What any other changed operation does to its block. Ends the process when it is none.
+// Performs any other changed operation. Ends the process if the operation is invalid.
 [[gnu::noinline]] void serve(const Operation& operation, Slot& slot) noexcept;
 void reset_arena(const Operation& operation) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long calls took by call site, function and size: histograms as in call_times.hpp of which only the
-// steps that occur are kept, since a program has thousands of sites. One thread at a time.
+// Call durations by call site, function and size: histograms as in call_times.hpp that store only the steps
+// that occur, because a program has thousands of sites. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class SiteTimes {
   // site_of_stack: the site of each call stack, or left_out.
   explicit SiteTimes(std::vector<std::uint32_t> site_of_stack) : site_of_stack_(std::move(site_of_stack)) {}
 
-  // kind: the operation's. largest_bytes: the power of two that its size does not exceed. O(1).
+  // kind: the operation's. largest_bytes: the power of two that bounds its size. O(1).
   void add(std::uint32_t stack, std::uint8_t kind, std::uint64_t largest_bytes, std::uint64_t ticks);
 
   struct Group {
@@ -25,16 +25,16 @@ class SiteTimes {
     std::uint8_t kind = 0;
     std::uint64_t largest_bytes = 0;
     std::uint64_t calls = 0;
-    // That these shares of the calls do not exceed: the middle of a step.
+    // Quantiles: the middle of a step.
     double p50_ticks = 0;
     double p99_ticks = 0;
     double p999_ticks = 0;
   };
-  // Those with at least this number of calls, by site, function and size. O(steps that occur, sorted).
+  // The groups with at least this number of calls, by site, function and size. O(steps that occur, sorted).
   std::vector<Group> groups(std::uint64_t least_calls) const;
 
  private:
-  // A step of a group's histogram; no calls: the place is free.
+  // A step of a group's histogram; no calls: a free entry.
   struct Entry {
     std::uint64_t key = 0;
     std::uint64_t calls = 0;
@@ -43,7 +43,7 @@ class SiteTimes {
   void grow();
 
   std::vector<std::uint32_t> site_of_stack_;
-  std::vector<Entry> entries_ = std::vector<Entry>(4096);  // a power of two, half of them free at least
+  std::vector<Entry> entries_ = std::vector<Entry>(4096);  // a power of two, at least half of them free
   std::size_t used_ = 0;
 };
 

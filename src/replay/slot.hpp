@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a block of the replay is kept while it lives.
+// A live block of the replay.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@ namespace heapwright::replay {
 
 struct Slot {
   void* block = nullptr;
-  std::uint32_t touched_pages = 0;  // of 4 KiB, from the block's begin
+  std::uint32_t touched_pages = 0;  // of 4 KiB, from the start of the block
   std::atomic<std::uint32_t> generation = 0;
 };
 static_assert(sizeof(Slot) == 16);
 
-// For what a plan says that none can: ends the process.
+// For an invalid plan: ends the process.
 [[noreturn]] void refuse_damaged() noexcept;
 
 }  // namespace heapwright::replay

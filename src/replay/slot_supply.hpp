@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Numbers slots for blocks, so that the same few are used again and again and yet no thread waits for
-// another one's release: a slot goes back to the lane that emptied it. What a lane has too many of goes to
-// all, and is handed out again only after many others.
+// Assigns slots to blocks so that the same few are reused and yet no thread waits for another thread's free:
+// a slot returns to the lane that emptied it. A lane's surplus goes to a shared pool and is reused only after
+// many others.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class SlotSupply {
  public:
   explicit SlotSupply(std::size_t lanes) : of_lane_(lanes) {}
 
-  // An empty one.
+  // An empty slot.
   std::uint32_t take(std::uint32_t lane) {
     auto& own = of_lane_[lane];
     if (!own.empty()) {
@@ -32,7 +32,7 @@ class SlotSupply {
     return static_cast<std::uint32_t>(generations_.size() - 1);
   }
 
-  // The generation that the slot has now; it rises by `steps`.
+  // The slot's current generation; it then rises by `steps`.
   std::uint32_t advance(std::uint32_t number, std::uint32_t steps) noexcept {
     const auto now = generations_[number];
     generations_[number] = now + steps;
@@ -49,7 +49,7 @@ class SlotSupply {
     }
   }
 
-  // The lane takes no more.
+  // The lane takes no more slots.
   void close(std::uint32_t lane) {
     auto& own = of_lane_[lane];
     of_all_.insert(of_all_.end(), own.begin(), own.end());

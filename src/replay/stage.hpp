@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What both orders of a replay share: the blocks by slot, each lane's operations, and what one operation
-// does. All of it lies in mapped memory that is resident from the start.
+// State shared by both replay orders: the blocks by slot, each lane's operations, and the effect of one
+// operation. All of it is in mapped memory that is resident from the start.
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ namespace heapwright::replay {
 struct alignas(64) LaneState {
   Stretch<Operation> operations;
   pthread_t thread = {};
-  std::atomic<std::uint32_t> word = 0;  // the order's own
+  std::atomic<std::uint32_t> word = 0;  // owned by the order
 };
 
 class Stage {
@@ -31,8 +31,8 @@ class Stage {
   const PlanFile& plan() const noexcept { return plan_; }
   std::uint32_t lane_count() const noexcept { return plan_.header().lanes; }
   LaneState& lane(std::uint32_t number) noexcept { return lanes_[number]; }
-  // How much more is resident now than before anything of the replay was: its own memory, until the first
-  // call.
+  // How much more is resident now than before the replay's first allocation; until the first call, that is
+  // its own memory.
   std::uint64_t grown_bytes() const noexcept;
 
   // The operation's slot. Ends the process when the plan names none.
@@ -45,7 +45,7 @@ class Stage {
   void enter(std::uint32_t lane) noexcept {
     if (servers_) servers_->enter(lane);
   }
-  // Begins the thread of a lane, which runs entry(argument).
+  // Starts the thread of a lane, which runs entry(argument).
   void start(std::uint32_t number, void* (*entry)(void*), void* argument) noexcept;
   void join(std::uint32_t number) noexcept;
 
@@ -56,10 +56,10 @@ class Stage {
   figures::MappedArray<LaneState> lanes_;
   std::size_t window_;  // operations
   figures::MappedArray<Operation> windows_;
-  std::optional<Servers> servers_;  // where a change needs them
+  std::optional<Servers> servers_;  // if a change needs them
 };
 
-// What an operation does to its block, without the touching. Precondition: the slot has the operation's
+// Performs an operation on its block, without the touching. Precondition: the slot has the operation's
 // generation.
 inline void call_heap(const Operation& operation, Slot& slot) noexcept {
   const auto kind = operation.event_kind();
@@ -75,7 +75,7 @@ inline void call_heap(const Operation& operation, Slot& slot) noexcept {
   }
 }
 
-// Writes what the program wrote to the block that the operation has made.
+// Writes what the program wrote to the block that the operation allocated.
 inline void touch(const Operation& operation, Slot& slot) noexcept {
   const bool is_moved = (operation.generation & 1U) != 0;
   const std::uint64_t from = is_moved ? slot.touched_pages * figures::page_bytes : 0;
@@ -89,13 +89,13 @@ inline std::uint32_t generation_after(const Operation& operation) noexcept {
   return operation.generation + (operation.keeps() ? 2 : 1);
 }
 
-// It is about no block.
+// The operation concerns no block.
 inline bool tells(const Operation& operation) noexcept {
   return operation.event_kind() == trace::EventKind::malloc_trim_ ||
          operation.event_kind() == trace::EventKind::mallopt_ || operation.serving() == serve_reset;
 }
 
-// Precondition: it tells something.
+// Precondition: tells(operation).
 inline void tell(const Operation& operation) noexcept {
   operation.serving() == serve_reset ? reset_arena(operation) : tell_allocator(operation);
 }

@@ -13,16 +13,16 @@
 namespace heapwright::replay {
 namespace {
 
-// Of linux/prctl.h, which may be older.
+// From linux/prctl.h, which may be too old.
 constexpr int set_dispatch = 59;
 constexpr unsigned long dispatch_on = 1;
 constexpr char passes = 0;
 constexpr char is_handed_over = 1;
 
-// The way back from a handler is a system call too, which has to pass: mov and syscall, at the restorer.
+// The return from a handler is a system call too and must pass: mov and syscall, at the restorer.
 constexpr unsigned long restorer_bytes = 16;
 
-// As the kernel has it.
+// The kernel's struct sigaction.
 struct Action {
   void (*handler)(int, siginfo_t*, void*) = nullptr;
   unsigned long flags = 0;
@@ -53,8 +53,8 @@ std::size_t kind_of(long number) noexcept {
   }
 }
 
-// A handler cannot make these for the code it interrupts: they begin something on the caller's stack, or say
-// what becomes of signals.
+// A handler cannot make these for the interrupted code: they use the caller's stack, or change signal
+// handling.
 bool needs_the_caller(long number) noexcept {
   return number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork ||
          number == SYS_rt_sigprocmask || number == SYS_rt_sigreturn || number == SYS_rt_sigaction ||
@@ -69,7 +69,7 @@ void make_the_call(int, siginfo_t*, void* context) {
   auto& sum = own->sums[kind_of(number)];
   ++sum.calls;
   if (needs_the_caller(number)) {
-    registers[REG_RIP] -= syscall_instruction_bytes;  // what else this heap call does is not seen
+    registers[REG_RIP] -= syscall_instruction_bytes;  // later system calls of this heap call are not seen
     return;
   }
   const auto begin_ns = figures::now_ns();
@@ -84,7 +84,7 @@ void make_the_call(int, siginfo_t*, void* context) {
 
 SystemCalls::SystemCalls(std::size_t lanes) : lanes_(lanes) {
 #ifdef __SANITIZE_THREAD__
-  return;  // ThreadSanitizer's own calls would be handed over, to a handler that it puts off
+  return;  // ThreadSanitizer's own calls would be redirected, to a handler that it delays
 #endif
   struct sigaction action {};
   action.sa_sigaction = make_the_call;

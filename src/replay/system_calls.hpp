@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Counts the system calls that heap calls make, by kind, and the time in them. While a heap call runs, the
-// kernel hands its thread's system calls to a handler (syscall user dispatch, from Linux 5.11 on), which
-// makes them and counts: exact for the threads that replay, blind to threads that an allocator has of its
-// own.
+// Counts the system calls that heap calls make, by kind, and the time in them. During a heap call the kernel
+// redirects the thread's system calls to a handler (syscall user dispatch, Linux 5.11 and later), which makes
+// and counts them: exact for the threads that replay, blind to the allocator's own threads.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ class SystemCalls {
                                                             "mprotect", "brk",    "futex",  "other"};
 
   explicit SystemCalls(std::size_t lanes);
-  // Precondition: of the threads that entered a lane, only the calling one still runs.
+  // Precondition: of the threads that entered a lane, only the calling one is still running.
   ~SystemCalls();
   SystemCalls(const SystemCalls&) = delete;
   SystemCalls& operator=(const SystemCalls&) = delete;
@@ -33,9 +32,9 @@ class SystemCalls {
   static void begin() noexcept;
   static void end() noexcept;
 
-  // Forgets what was counted. Precondition: no other thread makes a heap call.
+  // Resets the counts. Precondition: no other thread makes a heap call.
   void reset() noexcept;
-  // NAME_calls and NAME_ns for each kind; nothing where the kernel cannot tell.
+  // NAME_calls and NAME_ns for each kind; nothing if the kernel cannot do this.
   void report(figures::Report& report) const;
 
   struct Sum {

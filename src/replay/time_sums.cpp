@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t window_operations = 16384;
 
-// Ten calls are slower than the median.
+// With this many, ten calls are slower than the median.
 constexpr std::uint64_t least_calls_of_site = 20;
-// A site with less than this part of the time decides nothing, and there may be thousands of them.
+// Sites below this share of the time decide nothing, and there may be thousands of them.
 constexpr std::uint64_t least_share_of_site = 1000;
 
 std::string function_field(std::uint8_t kind) {
@@ -45,7 +45,7 @@ std::string site_fields_of(const SiteTimes::Group& group) {
   return json + ",\"p999_ticks\":" + std::to_string(std::llround(group.p999_ticks));
 }
 
-// visit(lane, operation, stack, time) of each operation, lane by lane.
+// Calls visit(lane, operation, stack, time) for each operation, lane by lane.
 template <typename Visit>
 void for_each(const PlanFile& plan, OperationTimes& times, Visit visit) {
   std::vector<Operation> operations(window_operations);
@@ -84,7 +84,7 @@ TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times, std::vector<std:
   });
 }
 
-// Whether a site is left.
+// Whether any site is left.
 bool TimeSums::leave_out_small(std::vector<std::uint32_t>& site_of_stack) const {
   site_of_stack.resize(stacks_.size());
   std::map<std::uint32_t, std::uint64_t> ticks;

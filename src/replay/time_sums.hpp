@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the operations' least times add up to, by call stack and by function and size. Runs beside no heap
-// under test.
+// Sums of the operations' least times, by call stack and by function and size. Does not run in a process with
+// a heap under test.
 #pragma once
 
 #include <array>
@@ -18,27 +18,27 @@ namespace heapwright::replay {
 
 class TimeSums {
  public:
-  // Reads the plan once, and again where times by site are asked for, by a site_of_stack that is not empty:
-  // of sites with a thousandth of the time or more. Memory: one entry for each call stack, and 32 bytes or so
-  // for each step of these sites' histograms.
+  // Reads the plan once. If site_of_stack is not empty, reads it again for times by site, for sites with at
+  // least a thousandth of the time. Memory: one entry per call stack, and about 32 bytes for each step of
+  // these sites' histograms.
   TimeSums(const PlanFile& plan, OperationTimes& times, std::vector<std::uint32_t> site_of_stack = {});
 
   struct OfStack {
     std::uint64_t calls = 0;
     std::uint64_t ticks = 0;  // of calls and of writing to fresh pages
   };
-  // By the call stack that made the block, with the releases of its blocks.
+  // By the call stack that allocated the block, including the frees of its blocks.
   const std::vector<OfStack>& stacks() const noexcept { return stacks_; }
 
   struct Group {
     std::uint8_t kind = 0;            // the function, as trace::EventKind
-    std::uint64_t largest_bytes = 0;  // a power of two; half of it is in the next lower group
+    std::uint64_t largest_bytes = 0;  // a power of two; sizes up to half of it are in the next lower group
     auto operator<=>(const Group&) const = default;
   };
   const std::map<Group, CallTimes>& groups() const noexcept { return groups_; }
 
-  // Of all releases that one of the program's threads makes without making a block between them, at most. One
-  // that is put off takes nothing: handing over is one store for all of them.
+  // The maximum over all runs of frees that a program thread makes without allocating in between. A deferred
+  // free counts as nothing: handing over is one store for all of them.
   std::uint64_t longest_row_ticks() const noexcept { return longest_row_ticks_; }
 
   // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, longest_row_ticks, groups with
@@ -47,7 +47,7 @@ class TimeSums {
   std::string json() const;
 
  private:
-  // counts: it is one of the recorded calls, and not what a change adds.
+  // counts: it is one of the recorded calls, not one added by a change.
   void add(const Operation& operation, std::uint32_t stack, const OperationTime& time, bool counts);
 
   static Group group_of(const Operation& operation) noexcept;

@@ -32,7 +32,7 @@ trace::ResidencyScan TouchedPages::pass() {
   for (auto& [address, block] : live_) {
     const auto begin = (address + page - 1) / page * page;
     const auto end = (address + block.size) / page * page;
-    // A block that was made during the scan may have had other pages when they were looked at.
+    // A block that was allocated during the scan may have had other pages when they were scanned.
     if (block.made_ns >= chunk.begin_ns || end > looked_to) continue;
     see(resident_in(scan.runs, run, begin, end) / page, block);
   }
@@ -102,7 +102,7 @@ void TouchedPages::finish(PlanWriter& writer) {
 std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noexcept {
   if (pages == 0 || touched >= pages) return touch_all;
   if (touched == 0) return 0;
-  // The least that is as much.
+  // The smallest value that gives as much.
   unsigned low = 1;
   unsigned high = touch_all - 1;
   while (low < high) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Frees that a change puts off, as a heapwright::deferred_free with a background thread does. A thread's
-// frees in a row, with no block made between them, are one entry: an object with all that it owns. It waits
-// the part's time, and then another thread frees it. A queue has room for as many entries as the part's; when
-// it is full, the thread itself frees the oldest ones.
+// Frees that a change defers, as a heapwright::deferred_free with a background thread does. A row, that is a
+// thread's consecutive frees without an allocation between them, is one entry: an object with all that it
+// owns. It waits for the part's time; then another thread frees it. A queue holds as many entries as the part
+// allows; when it is full, the thread itself frees the oldest ones.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +31,14 @@ class WaitingFrees {
   // When the oldest ones are due; UINT64_MAX: none waits.
   std::uint64_t next_ns() const noexcept { return next_ns_; }
 
-  // The lane makes a block.
+  // The lane allocates a block.
   void end_row(std::uint32_t lane) noexcept;
-  // Its operation, stack and part are filled in. Whether it begins a row.
+  // Its operation, stack and part are filled in. Returns whether it begins a row.
   bool put(std::uint32_t lane, std::uint64_t now_ns, WaitingFree free);
-  // Whether rows have to go before the lane goes on.
+  // Whether rows must be freed before the lane continues.
   bool is_too_full(std::uint32_t lane, std::size_t part) const noexcept;
 
-  // Each takes what it says, the oldest first, and calls free(WaitingFree).
+  // Each takes the entries that its name says, the oldest first, and calls free(WaitingFree).
   template <class Free>
   void take_due(std::uint64_t now_ns, Free free) {
     for (Queue& queue : queues_) {
@@ -85,7 +85,7 @@ class WaitingFrees {
 
   const ChangeRequest& request_;
   std::size_t parts_;
-  std::vector<Queue> queues_;  // by lane and part; none where no part puts anything off
+  std::vector<Queue> queues_;  // by lane and part; empty if no part defers frees
   std::uint64_t next_ns_ = UINT64_MAX;
 };
 

@@ -14,7 +14,7 @@ auto largest_of(const std::vector<trace::MemorySample>& samples) {
   });
 }
 
-// Taken as spread evenly within each chunk.
+// Assumes that calls are spread evenly within each chunk.
 double calls_before(const order::Source& source, std::uint64_t time_ns) {
   double calls = 0;
   for (const auto& chunk : source.event_chunks()) {
@@ -26,7 +26,7 @@ double calls_before(const order::Source& source, std::uint64_t time_ns) {
   return calls;
 }
 
-// The earliest time before which there are so many.
+// The earliest time with this many calls before it.
 std::uint64_t time_of(const order::Source& source, double calls) {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -102,7 +102,7 @@ void EarlierBlocks::add(std::uint32_t lane, const Row& row) {
 }
 
 void EarlierBlocks::put(std::uint32_t lane, const Row& row) {
-  take(row.address);  // whose release was not seen
+  take(row.address);  // whose free was not seen
   if (free_places_.empty()) {
     free_places_.push_back(static_cast<std::uint32_t>(kept_.size()));
     kept_.emplace_back();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stretch of a long recording that stands for the whole: which one, and the blocks that lived at its begin.
+// Chooses a window of a long recording that stands for the whole, and finds the blocks that lived at its
+// begin.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +21,21 @@ struct Window {
   bool is_part() const noexcept { return from_ns > 0 || to_ns != UINT64_MAX; }
 };
 
-// About this number of calls around the recording's largest reading of its memory, three quarters of them
-// before it; the first ones where there is no reading. The whole recording when it has no more calls, or for
-// 0.
+// About this number of calls around the recording's largest memory sample, three quarters of them before it;
+// the first ones if there are no samples. The whole recording if it has no more calls, or for 0.
 Window choose_window(const order::Source& source, std::uint64_t calls);
 
-// Moments of the window, spread evenly over the recording's readings of its memory, and the one with the
-// most. A part's first mark is that of its begin, when none of its blocks are made; what was recorded at
-// that mark is not filled in.
+// Moments of the window, spread evenly over the recording's memory samples, and the one with the maximum. In
+// a partial window the first mark is at its begin, when none of its blocks are allocated; the recorded value
+// of that mark is not filled in.
 std::vector<Mark> choose_marks(const order::Source& source, const Window& window);
 
-// The blocks that live while the calls before a window pass by. Memory: these blocks.
+// Tracks the live blocks during the calls before a window. Memory: these blocks.
 class EarlierBlocks {
  public:
   struct Made {
     std::uint32_t lane = 0;
-    Row row;  // as if it had been made so, even after a realloc
+    Row row;  // as if it had been allocated this way, even after a realloc
   };
 
   explicit EarlierBlocks(std::size_t lanes) : moved_(lanes) {}
@@ -44,11 +44,11 @@ class EarlierBlocks {
 
   const BlockTable& table() const noexcept { return table_; }
   std::uint64_t live_bytes() const noexcept { return live_bytes_; }
-  // The oldest first. No calls after it.
+  // The oldest first. Must be the last call.
   std::vector<Made> take_all();
-  // By lane: blocks whose realloc has begun and not ended; their address may be another one's by now.
+  // By lane: blocks whose realloc has begun and not ended; their address may already belong to another block.
   const std::vector<Made>& taken_moves() const noexcept { return moved_; }
-  // Settings that the program made, in order.
+  // The program's allocator settings, in order.
   const std::vector<Made>& settings() const noexcept { return settings_; }
 
  private:
