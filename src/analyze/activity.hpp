@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What stacks and threads did in the course of time, and how long calls took: the rows of the
-// merge, counted a second time. Nothing of it costs an analysis that does not ask.
+// The activity of stacks and threads, and call durations, over time: counts the rows of the merge a second
+// time. Costs nothing in an analysis that does not request it.
 #pragma once
 
 #include <array>
@@ -19,9 +19,8 @@ namespace heapwright::analyze {
 
 struct Facts;
 
-// Not thread-safe. A call counts where its row stands: an allocation at its end.
-// Memory: most_rows x 56 bytes, 56 bytes a stack, and 1 MiB. When the rows run out, bins are
-// joined two by two.
+// Not thread-safe. A call counts at the time of its row: an allocation at its end. Memory: most_rows x 56
+// bytes, 56 bytes per stack, and 1 MiB. When the rows run out, neighbouring bins are merged in pairs.
 class Activity {
  public:
   static constexpr std::size_t most_rows = std::size_t{1} << 22;
@@ -29,8 +28,8 @@ class Activity {
   // Does nothing unless scope.wants_activity.
   explicit Activity(const Scope& scope, std::size_t rows_limit = most_rows);
 
-  // Rows from this time on must not be added before pass() was called: there a bin ends.
-  // UINT64_MAX: none does.
+  // Rows from this time on must not be added before pass() was called, because a bin ends there. UINT64_MAX:
+  // no bin ends.
   std::uint64_t next_ns() const noexcept { return next_ns_; }
   void pass(const SiteLives& lives);
   // Rows in order of time, before the model changes them.
@@ -45,7 +44,7 @@ class Activity {
     Counts releases{};
   };
 
-  // Of a chosen block's row; adds what is its thread's to `thread`.
+  // Adds the row of a chosen block; adds its thread's part to `thread`.
   void add_row(const Row& row, const Piece& piece, BinnedSum& thread);
   void set_border() noexcept;
   void fold();

@@ -4,10 +4,9 @@
 //   chunks ─ Preparer (decode, CallFacts) ─ order::DecodeAhead ─ order::Merge ─ HeapModel ─ ReleaseFacts
 //            several threads                one thread                        any of them
 //
-// What a call tells alone is counted while it is decoded; what takes order,
-// once the rows are in order of time. What a paired release tells is counted
-// by the ordering thread at once, which takes least in all, or afterwards by
-// the others while they are ahead of it.
+// Facts of a single call are counted while it is decoded; facts that depend on order, once the rows are in
+// order of time. Paired releases are counted either at once by the ordering thread, which is the least work
+// in total, or later by the decoding threads while they are ahead of it.
 #include "analyze/analyze.hpp"
 
 #include <algorithm>
@@ -44,11 +43,11 @@
 namespace heapwright::analyze {
 namespace {
 
-// More decoders than this wait for the merge, which is one thread.
+// With more decoders than this, they wait for the merge, which is single-threaded.
 constexpr unsigned most_workers = 3;
-// Below this a thread takes longer to start than the work does.
+// With fewer events, starting a thread takes longer than the work.
 constexpr std::uint64_t events_worth_a_thread = 100'000;
-// A thread number beyond it is not believed.
+// Larger thread numbers are considered damage.
 constexpr std::uint32_t thread_limit = std::uint32_t{1} << 22;
 
 unsigned worker_count(const PipelineLimits& limits, const order::Schedule& schedule) {
@@ -62,12 +61,12 @@ unsigned worker_count(const PipelineLimits& limits, const order::Schedule& sched
   return std::min(cores - 1, most_workers);
 }
 
-// What looks on while the model goes through the rows.
+// Components that observe the rows before the model does.
 struct Watchers {
   ResidencyJoin& residency;
   Activity& activity;
 
-  // Where the rows must be cut.
+  // Where the rows must be split.
   std::uint64_t next_ns() const noexcept { return std::min(residency.next_ns(), activity.next_ns()); }
   void add(const order::Run<Piece>& run, const Blocks& blocks) {
     if (residency.wants_rows()) {
@@ -86,7 +85,7 @@ struct Watchers {
   }
 };
 
-// Adds the run, cut where a scan of resident pages or a bin of time begins.
+// Adds the run, split where a scan of resident pages or a bin begins.
 void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, Watchers& watchers) {
   const auto add = [&](const order::Run<Piece>& part) {
     // Before the model changes the rows.
@@ -172,7 +171,7 @@ std::vector<BySizeClass> all_size_classes() {
   return rows;
 }
 
-// Size classes between the smallest and the largest that saw anything.
+// Keeps the size classes between the smallest and the largest used one.
 void drop_unused_classes(std::vector<BySizeClass>& rows) {
   const auto is_used = [](const BySizeClass& row) {
     return row.allocations != 0 || row.live_at_peak_blocks != 0 || row.release_latency.calls != 0;

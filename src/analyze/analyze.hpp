@@ -13,12 +13,11 @@ namespace heapwright::analyze {
 struct Facts;
 struct Options;
 
-// Reads the whole trace once, in order of time, and gives the facts.
-// Memory: O(live blocks + stacks + threads), never O(events).
-// Uses every core it may. Throws trace::TraceError.
+// Reads the whole trace once, in order of time, and returns the facts. Memory: O(live blocks + stacks +
+// threads), never O(events). Uses all available cores. Throws trace::TraceError.
 Facts analyze(const trace::Reader& reader, const Options& options);
 
-// The same of any source.
+// The same for any source.
 Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits);
 
 }  // namespace heapwright::analyze

@@ -14,7 +14,7 @@ void BinnedSums::close(std::uint32_t bin) {
   touched_.clear();
 }
 
-// What the key holds stays, its calls begin anew.
+// Keeps what the key holds and resets its calls.
 void BinnedSums::put(std::uint32_t key, std::uint32_t bin) {
   auto& sum = open_[key];
   auto row = sum;
@@ -27,7 +27,7 @@ void BinnedSums::put(std::uint32_t key, std::uint32_t bin) {
 }
 
 void BinnedSums::fold() {
-  std::unordered_map<std::uint32_t, std::size_t> places;  // of the keys in the bin at hand
+  std::unordered_map<std::uint32_t, std::size_t> places;  // of the keys in the current bin
   std::size_t end = 0;
   std::uint32_t bin = 0;
   for (auto row : rows_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums by key (a stack, a thread) and bin of time, kept only where there is something to keep.
+// Sums by key (a stack, a thread) and time bin, stored only where there is something to store.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct Held {
   std::uint64_t blocks = 0;
 };
 
-// Not thread-safe. Memory: 56 bytes a row and a key.
+// Not thread-safe. Memory: 56 bytes per row and per key.
 class BinnedSums {
  public:
-  // keys: none is as large.
+  // keys: all keys are smaller.
   explicit BinnedSums(std::size_t keys);
 
-  // Within the open bin.
+  // Adds to the open bin.
   void add(const BinnedSum& calls) {
     auto& sum = open_[calls.key];
     if (sum.bin == 0) {
@@ -48,9 +48,9 @@ class BinnedSums {
     }
     sum.add(calls);
   }
-  // Ends the open bin: a row for each key with calls.
+  // Ends the open bin: adds a row for each key with calls.
   void close(std::uint32_t bin);
-  // The same, and a row for each key that holds something else than before. held_by(key): Held.
+  // The same, and a row for each key whose held value changed. held_by(key): Held.
   // Complexity: O(keys).
   template <typename HeldBy>
   void close(std::uint32_t bin, const HeldBy& held_by) {
@@ -65,7 +65,7 @@ class BinnedSums {
     }
     touched_.clear();
   }
-  // Bins 1 and 2 become bin 1, 3 and 4 bin 2, and so on.
+  // Merges bins 1 and 2 into bin 1, 3 and 4 into bin 2, and so on.
   void fold();
   // By bin.
   const std::vector<BinnedSum>& rows() const noexcept { return rows_; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// BlockTable: the merge of the analysis with rows that keep everything a
-// block's row shows.
+// BlockTable: the merge of the analysis, with rows that keep everything shown for a block.
 #include <algorithm>
 #include <bit>
 

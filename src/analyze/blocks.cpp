@@ -65,7 +65,7 @@ Slot& Blocks::make_slot(Place& place, std::uint64_t address) {
 
 void Blocks::rebuild() {
   drop_dead_slots();
-  // Grow unless at least half of what filled the index was dead.
+  // Grow unless at least half of the used slots were dead.
   const auto live = slots_end_ - 1;
   places_.reset(live > limit_ / 2 ? places_.size() * 2 : places_.size());
   fit_index();
@@ -79,7 +79,7 @@ void Blocks::rebuild() {
   }
 }
 
-// Keeps the order, and with it the neighbourhood, of the others.
+// Keeps the order, and so the locality, of the others.
 void Blocks::drop_dead_slots() {
   std::size_t to = 1;
   for (std::size_t from = 1; from < slots_end_; ++from) {
@@ -88,7 +88,7 @@ void Blocks::drop_dead_slots() {
     }
   }
   for (std::size_t left = to; left < slots_end_; ++left) {
-    slots_[left].address = 0;  // a hint may still lead here
+    slots_[left].address = 0;  // a hint may still point here
   }
   slots_end_ = to;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The live blocks by address: an index (open addressing, linear probing, 8
-// bytes a place) into slots that lie in the order in which their addresses
-// were first seen. Blocks made together are mostly released together, so the
-// slots are walked nearly in order, and what is accessed at random is small.
-// A released block's slot keeps its address, since allocators hand the same
-// addresses out again and again. Slots of addresses that do not come back are
-// dropped when the index is rebuilt.
+// The live blocks by address: an index (open addressing, linear probing, 8 bytes per entry) into slots that
+// are in the order in which their addresses were first seen. Blocks allocated together are mostly freed
+// together, so the slots are visited nearly in order, and the randomly accessed index is small. The slot of a
+// freed block keeps its address, because allocators reuse addresses. Slots of addresses that are not reused
+// are dropped when the index is rebuilt.
 //
 // Invariant: an address occurs in at most one slot; slot 0 has address 0.
 #pragma once
@@ -37,7 +35,7 @@ struct alignas(32) Slot {
 };
 static_assert(sizeof(Slot) == 32);
 
-// What does not fit a slot: large sizes, weights, realloc chains.
+// Data that does not fit into a slot: large sizes, weights, realloc chains.
 struct WideBlock {
   std::uint64_t size = 0;
   std::uint64_t excess = 0;
@@ -45,7 +43,7 @@ struct WideBlock {
   Chain chain;
 };
 
-// A block taken out of the table.
+// A block removed from the table.
 struct Block {
   std::uint64_t time_ns = 0;
   std::uint64_t size = 0;
@@ -60,15 +58,13 @@ class Blocks {
  public:
   Blocks();
 
-  // Three steps some calls apart, so that none waits for memory: `prefetch`
-  // the address's place when the index is_large, `locate` its slot, then
-  // `find` or `claim` it.
+  // A lookup in three steps some calls apart, to hide memory latency: `prefetch` the address's index entry if
+  // the index is_large, `locate` its slot, then `find` or `claim` it.
   bool is_large() const noexcept { return mask_ >= large_places; }
   void prefetch(std::uint64_t address) const noexcept {
     __builtin_prefetch(&places_[hash_of(address) >> shift_]);
   }
-  // A hint for the next two; 0 when there is no slot yet. Stays harmless
-  // whatever happens to the table.
+  // A hint for the next two functions; 0 if there is no slot yet. Remains safe whatever happens to the table.
   std::uint32_t locate(std::uint64_t address) const noexcept {
     const auto hash = hash_of(address);
     for (auto index = hash >> shift_;; index = (index + 1) & mask_) {
@@ -91,15 +87,14 @@ class Blocks {
     return const_cast<Blocks*>(this)->find(address);
   }
 
-  // The slot for `address`: live if the address is in use, otherwise to be
-  // filled by the caller. Precondition: address != 0. Valid until the next
-  // claim.
+  // The slot for `address`: live if the address is in use, otherwise for the caller to fill. Precondition:
+  // address != 0. Valid until the next claim.
   Slot& claim(std::uint64_t address, std::uint32_t hint = 0) {
     auto& hinted = slots_[hint];
     return hinted.address == address ? hinted : look_up_or_make(address);
   }
 
-  // Wide blocks: an index to keep in Slot::size.
+  // Stores a wide block; returns its index, to keep in Slot::size.
   std::uint32_t add_wide(const WideBlock& block);
   WideBlock& wide(const Slot& slot) noexcept { return wide_[slot.size]; }
   const WideBlock& wide(const Slot& slot) const noexcept { return wide_[slot.size]; }
@@ -121,11 +116,11 @@ class Blocks {
 
  private:
   struct Place {
-    std::uint32_t tag;   // of the address: spares most looks at other addresses' slots
+    std::uint32_t tag;   // of the address: avoids most reads of other addresses' slots
     std::uint32_t slot;  // 0: free
   };
 
-  // 512 KiB, which a core's own cache still holds.
+  // 512 KiB, which still fits into a core's own cache.
   static constexpr std::size_t large_places = std::size_t{1} << 16;
 
   static std::uint64_t hash_of(std::uint64_t address) noexcept {

@@ -6,7 +6,7 @@
 namespace heapwright::analyze {
 namespace {
 
-// Changes of larger blocks are looked at for every range.
+// Changes of larger blocks are checked for every range.
 constexpr std::uint64_t large_bytes = std::uint64_t{256} << 10;
 
 constexpr unsigned born_shift = 20;
@@ -95,7 +95,7 @@ void BlocksOverTime::live_in(std::uint64_t begin, std::uint64_t end, std::uint64
   };
   auto block = std::lower_bound(blocks_.begin(), blocks_.end(), begin,
                                 [](const Kept& at, std::uint64_t from) { return at.address < from; });
-  // Live blocks lie apart: only the one before can reach in.
+  // Live blocks do not overlap: only the previous one can reach in.
   if (block != blocks_.begin()) {
     --block;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The live blocks of a short time, at any moment of it: those at its begin,
-// and what changed since.
+// The live blocks at any time of a short interval: those at its begin, and the changes since.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +18,9 @@ struct LiveBlock {
   std::uint64_t end() const noexcept { return address + usable; }
 };
 
-// A block came to live or died.
+// A block was allocated or freed.
 struct BlockChange {
-  LiveBlock block;  // of one that dies, only the address is known
+  LiveBlock block;  // of a freed block, only the address is known
   std::uint64_t time_ns = 0;
   std::uint64_t call_begin_ns = 0;
   std::uint64_t call_end_ns = 0;
@@ -31,7 +30,7 @@ struct BlockChange {
 class BlocksOverTime {
  public:
   void clear();
-  // Makes room. Blocks are kept in 24 bytes each, their births to 1 ms.
+  // Reserves space. Each block takes 24 bytes; allocation times are kept to 1 ms.
   void reserve(std::size_t blocks) { blocks_.reserve(blocks); }
   void add(const LiveBlock& block);
   void add(const BlockChange& change) { changes_.push_back(change); }
@@ -47,7 +46,7 @@ class BlocksOverTime {
 
  private:
   using Changes = std::span<const BlockChange>;
-  // Of one address, or of addresses in [begin, end) and of large blocks that reach into it.
+  // Changes of one address, or of addresses in [begin, end) and of large blocks that reach into it.
   Changes changes_at(std::uint64_t address) const;
   std::size_t first_change(std::uint64_t address) const;
   template <typename Visit>
@@ -55,7 +54,7 @@ class BlocksOverTime {
 
   struct Kept {
     std::uint64_t address;
-    std::uint32_t size;  // or a place in wide_
+    std::uint32_t size;  // or an index into wide_
     std::uint32_t stack;
     std::uint32_t born;  // in units of 2^20 ns
     std::uint16_t excess;
@@ -64,13 +63,13 @@ class BlocksOverTime {
   static_assert(sizeof(Kept) == 24);
   LiveBlock block_of(const Kept& kept) const noexcept;
 
-  // Of the block that begins here; 0 = none does.
+  // Usable size of the block that begins here; 0 = none does.
   std::uint64_t usable_at(std::uint64_t address) const;
 
   std::vector<Kept> blocks_;          // by address
   std::vector<LiveBlock> wide_;       // what does not fit
-  std::vector<BlockChange> changes_;  // by address, then as they came
-  std::vector<std::uint64_t> large_;  // addresses at which large blocks came to live
+  std::vector<BlockChange> changes_;  // by address, then in order of arrival
+  std::vector<std::uint64_t> large_;  // addresses at which large blocks were allocated
 };
 
 }  // namespace heapwright::analyze

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a call tells by itself, whatever the order of the calls: all but the
-// releases of blocks. Each decoding thread counts into its own CallFacts; the
-// sums are added up in the end.
+// Facts of single calls, whatever their order: all but the releases of blocks. Each decoding thread counts
+// into its own CallFacts; the sums are added up at the end.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +32,16 @@ struct CallSums {
   std::uint64_t allocator_ns = 0;
 };
 
-// What makes calls from one stack alike: entry point, size and excess, packed
-// so that one comparison tells. 0: does not fit.
+// The properties that make calls from one stack alike: entry point, size and excess, packed for a single
+// comparison. 0: does not fit.
 inline std::uint64_t likeness_of(trace::EventKind kind, std::uint64_t size_bytes, std::uint64_t excess_bytes,
                                  std::uint64_t weight) noexcept {
   const bool fits = (size_bytes >> 32 | excess_bytes >> 16) == 0 && weight == 1;
   return fits ? size_bytes << 32 | excess_bytes << 8 | static_cast<std::uint64_t>(kind) : 0;
 }
 
-// Alike calls: what follows from their number alone is added up later, when
-// others take their place. A cache line each.
+// A count of alike calls: everything that follows from their number is added up later, when other calls take
+// this entry. One cache line each.
 struct alignas(64) AlikeCalls {
   std::uint64_t likeness;
   std::uint32_t stack;
@@ -71,27 +70,27 @@ class CallFacts {
     ++alike.latencies->counts[bucket];
     sites_.add_latency(alike.site, bucket, 1);
   }
-  // The same for one that is like no other, or stands for several.
+  // The same for a call that is unlike all others, or stands for several.
   void add_odd_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
                      std::uint32_t duration_ns);
   // Any other call that is not the release of a block.
   void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);
   void add_releases(const LatencyTable& releases) { latencies_.add(releases); }
   void add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept;
-  // A call of mallopt, of any thread, also before the time looked at.
+  // A call of mallopt, by any thread, even before the analysed time.
   void add_option(const AllocatorOption& option);
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
-  // Of calls that are not about blocks.
+  // For calls that do not concern blocks.
   Causes& causes() noexcept { return causes_; }
   const SiteCallSums& sites() const noexcept { return sites_; }
-  // The spread of a sampled block's allocation; due after its add_odd_block.
+  // The spread of a sampled block's allocation; must follow its add_odd_block.
   void add_spread(std::uint32_t lane, std::uint64_t begin_ns, std::uint32_t stack, std::uint64_t size_bytes,
                   std::uint64_t excess_bytes) noexcept {
     spreads_.add(stack, lane, scope_.steps.step_of(begin_ns), size_bytes, excess_bytes);
   }
 
-  // Adds up what is still counted as alike. Due before the next two.
+  // Adds up the pending alike calls. Must be called before the next two functions.
   void settle();
   void add(const CallFacts& other);
   // Fills the order-free columns. by_size must have size_class_count rows.

@@ -16,13 +16,13 @@
 namespace heapwright::analyze {
 namespace {
 
-// Merging a free block takes 5 ns at best, and no more than this when it is not in a cache.
+// Merging a free block takes at least 5 ns, and at most this if it is not cached.
 constexpr std::uint64_t most_ns_per_merge = 150;
 constexpr std::uint64_t least_merges = 1000;
 constexpr std::uint64_t arena_bytes = 64 * 1024 * 1024;
 static_assert(SlowCalls::no_size_class == size_class_count);
 
-// 2043 of "glibc 2.43 (/lib/...)"; 0 when it is not glibc, or does not say.
+// 2043 for "glibc 2.43 (/lib/...)"; 0 if it is not glibc, or the version is unknown.
 unsigned glibc_version(std::string_view allocator) {
   constexpr std::string_view name = "glibc ";
   if (!allocator.starts_with(name)) return 0;
@@ -41,7 +41,7 @@ bool says(const trace::Metadata& metadata, std::string_view condition) {
          metadata.conditions.end();
 }
 
-// The program's own calls that are one system call, of which the kernel keeps no record.
+// The program's own calls that are one system call, which the kernel's records do not show.
 bool ends_mapping(trace::EventKind kind) {
   using trace::EventKind;
   return kind == EventKind::munmap_ || kind == EventKind::mremap_ || kind == EventKind::mprotect_ ||
@@ -101,7 +101,7 @@ void Causes::add_mapping(const NotedCall& noted, std::uint64_t on_processor_ns) 
   }
 }
 
-// What took most of its time on a processor.
+// The main part of the time on a processor.
 SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const {
   const auto& work = noted.work;
   const auto seen_ns = work.fault_ns + work.descheduled_ns();
@@ -109,7 +109,7 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
   if (work.fault_ns > rest_ns) return SlowCause::page_faults;
   if (work.mappings != 0) return SlowCause::mapping;
   if (noted.call.kind == trace::EventKind::malloc_trim_) return SlowCause::trimming;
-  // A free merges when it makes a large free block, which a block that waits itself never does.
+  // A free merges if it makes a large free block, which a block small enough for a fastbin never does.
   const bool may_merge = noted.is_release ? noted.call.size_bytes > largest_fast_bytes
                                           : noted.call.size_bytes >= least_merging_bytes;
   if (rules_.has_fastbins && may_merge &&
@@ -240,7 +240,7 @@ void Causes::finish(const SiteMap& sites, Facts& facts) const {
     const auto found = explained.find({call.begin_ns, call.thread});
     if (found != explained.end() && found->second.duration_ns == call.duration_ns) {
       auto known = found->second;
-      known.stack = call.stack;  // of the free, where that is known
+      known.stack = call.stack;  // of the free, if known
       known.block_stack = call.block_stack;
       call = known;
     }

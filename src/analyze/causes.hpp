@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why each slow call was slow, and what the kernel did within the others.
+// Why each slow call was slow, and the kernel's work within all calls.
 #pragma once
 
 #include <algorithm>
@@ -23,18 +23,18 @@ namespace heapwright::analyze {
 struct Facts;
 class SiteMap;
 
-// Shorter calls are not asked for a cause.
+// Shorter calls get no cause.
 inline constexpr std::uint32_t slow_from_ns = trace::slow_call_ns;
-// From here on "no record" means work of the allocator's own, or a system call that the kernel
-// does not record (munmap, mremap, madvise).
+// From this duration on, "no record" means the allocator's own work, or a system call that the kernel's
+// records do not show (munmap, mremap, madvise).
 inline constexpr std::uint64_t own_work_from_ns = 50'000;
 
-// Blocks that glibc keeps apart when they are freed, at least unless it is set otherwise.
+// Blocks that glibc puts into fastbins when they are freed, by default.
 inline constexpr std::uint64_t largest_fast_bytes = 120;
 // Requests that make it merge these.
 inline constexpr std::uint64_t least_merging_bytes = 1009;
 
-// What the analysis has to know of a trace's allocator and kernel records.
+// Facts about a trace's allocator and kernel records.
 struct CauseRules {
   explicit CauseRules(const order::Source& source);
   bool is_in_scan(std::uint64_t begin_ns, std::uint64_t end_ns) const noexcept;
@@ -42,20 +42,20 @@ struct CauseRules {
   bool has_kernel_records;
   bool is_glibc;
   bool has_fastbins;                                           // glibc before 2.43
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> scans;  // begins and ends, by time
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> scans;  // begin and end, by time
 };
 
-// A call that was slow, or in which the kernel did something. `call` without its cause.
+// A call that was slow, or in which the kernel did something. `call` has no cause yet.
 struct NotedCall {
   SlowCall call;
   trace::KernelWork work;
-  std::uint64_t usable_bytes = 0;  // of the block; 0: not known
+  std::uint64_t usable_bytes = 0;  // of the block; 0: unknown
   bool is_release = false;
   bool is_of_block = true;  // size_bytes is that of a block
 };
 
-// Small blocks that were freed and wait to be merged, all arenas together. What the frees of one
-// site are, if it made most of them, is decided by a vote.
+// Small freed blocks that wait to be merged, over all arenas. If one site made most of the frees, it is found
+// by a majority vote.
 class SmallFrees {
  public:
   [[gnu::always_inline]] void add(std::uint32_t stack) noexcept {
@@ -78,16 +78,16 @@ class Causes {
  public:
   Causes(const CauseRules& rules, std::uint32_t slowest_calls, SlowBins bins = SlowBins());
 
-  // Says what the call did while it was on a processor; `small` as it was before the call.
+  // Determines what the call did while on a processor; `small` is the state before the call.
   SlowCause add(NotedCall noted, const SmallFrees& small);
   void add(const Causes& other);
   void clear();
-  // To be called when times and slowest calls are filled in: takes the time off the processor out of
-  // what stacks took, and tells the slowest calls' causes.
+  // Must be called after times and slowest calls are filled in: subtracts the time off the processor from the
+  // stacks' times, and adds the causes of the slowest calls.
   void finish(const SiteMap& sites, Facts& facts) const;
 
  private:
-  // What makes slow calls alike: entry point, cause, work, class of sizes, stack.
+  // The properties that make slow calls alike: entry point, cause, work, size class, stack.
   using Group = std::tuple<trace::EventKind, SlowCause, SlowCause, std::uint8_t, std::uint32_t>;
   struct Sum {
     std::uint64_t calls = 0;
@@ -126,7 +126,7 @@ class Causes {
   CauseRules rules_;
   std::map<Group, Sum> sums_;
   KernelSums kernel_;
-  std::uint64_t off_processor_ns_ = 0;                          // of all calls, or in doubt
+  std::uint64_t off_processor_ns_ = 0;                          // of all calls, including doubtful times
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
   std::unordered_map<std::uint32_t, Growth> growths_;           // by stack
   Slowest slowest_;

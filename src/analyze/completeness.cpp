@@ -27,7 +27,7 @@ Gaps find_gaps(const order::Source& source) {
     }
     next = std::max(next, chunk.first_sequence + chunk.count);
   }
-  // Of a program that runs, what its threads have told of and is not here is written later.
+  // In a running program, events that threads have counted but that are missing here are written later.
   if (source.end().reason == trace::EndReason::still_running) return gaps;
   for (const auto& thread : source.threads()) {
     const auto found = next_of_thread.find(thread.index);

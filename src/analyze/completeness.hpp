@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether the recording holds everything, and if not, why.
+// Whether the recording is complete, and if not, why.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace heapwright::analyze {
 
-// `skipped`: chunks that could not be decoded, beside the source's damage.
+// `skipped`: chunks that could not be decoded, in addition to the source's damage.
 Completeness completeness_of(const order::Source& source, const std::vector<trace::Damage>& skipped);
 
 }  // namespace heapwright::analyze

@@ -39,7 +39,7 @@ void CopiedGrowths::finish(const SiteCallSums& calls, Facts& facts) const {
     old.clear();
     calls.add_sizes_to(growth.site, finals);
     old_sizes_.add_to(growth.site, old);
-    // A block of before the time looked at has no allocation in it.
+    // The allocation of a block from before the analysed time is not counted.
     for (std::size_t bucket = 0; bucket < std::min(finals.size(), old.size()); ++bucket) {
       finals[bucket] -= std::min(finals[bucket], old[bucket]);
     }

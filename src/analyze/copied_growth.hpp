@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers that grow by a new block, a copy, and the release of the old one.
+// Buffers that grow by a new block, a copy, and the free of the old one.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class CopiedGrowths {
  public:
   CopiedGrowths(std::size_t sites, std::size_t histogram_counts) : old_sizes_(sites, histogram_counts) {}
 
-  // Whether a block of `old_bytes` may have given way to one of `new_bytes`.
+  // Whether a block of `old_bytes` may have been replaced by one of `new_bytes`.
   static bool is_step(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
     return new_bytes >= old_bytes + old_bytes / 4 && new_bytes > old_bytes && new_bytes <= 4 * old_bytes;
   }
@@ -32,8 +32,8 @@ class CopiedGrowths {
     old_sizes_.add(site, bucket_of(old_bytes), 1);
   }
   void begin_window(std::size_t sites, std::size_t histogram_counts);
-  // Fills copied_growths, most steps first; `calls` has the sizes of all allocations. Where there was
-  // no room for all sizes, final ones are not told: those of steps would count as such.
+  // Fills copied_growths, most steps first; `calls` has the sizes of all allocations. If there was no room
+  // for all sizes, final ones are not reported: sizes of intermediate steps would count as final.
   void finish(const SiteCallSums& calls, Facts& facts) const;
 
  private:

@@ -6,10 +6,10 @@
 namespace heapwright::analyze {
 namespace {
 
-// The first moment of a process that a trace knows.
+// The first time of a process that a trace covers.
 std::uint64_t begin_of(const order::Source& source) {
   if (source.metadata().forgotten_before_ns != 0) return source.metadata().forgotten_before_ns;
-  if (source.metadata().is_attached()) return 0;  // it ran before its first call that is known
+  if (source.metadata().is_attached()) return 0;  // it ran before its first known call
   std::uint64_t begin_ns = UINT64_MAX;
   for (const auto& chunk : source.event_chunks()) {
     begin_ns = std::min(begin_ns, chunk.first_begin_ns);
@@ -44,7 +44,7 @@ RecordedSpans::RecordedSpans(const order::Source& source) {
   std::stable_sort(switches.begin(), switches.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   bool is_on = true;
-  auto since_ns = begin_ns;  // when it was switched to is_on
+  auto since_ns = begin_ns;  // start of the current state
   const auto close = [&](std::uint64_t time_ns) {
     if (time_ns <= since_ns) {
       return;

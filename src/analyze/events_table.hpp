@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trace as tables of columns, some ten thousand rows at a time, for SQL
-// and Arrow: one row per call, and one row per block. Never holds the whole.
-// Chunks that cannot be decoded are left out.
+// The trace as tables of columns, about ten thousand rows at a time, for SQL and Arrow: one row per call, and
+// one row per block. Never holds the whole trace. Chunks that cannot be decoded are skipped.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,7 @@ struct EventColumns {
   std::vector<std::uint32_t> duration_ns;
   std::vector<std::uint64_t> size;
   std::vector<std::uint64_t> usable;
-  std::vector<std::uint64_t> alignment;  // bytes; 0 = none asked for
+  std::vector<std::uint64_t> alignment;  // bytes; 0 = none requested
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> old_address;
   std::vector<std::uint32_t> stack;
@@ -31,8 +30,8 @@ struct EventColumns {
   std::size_t count() const noexcept { return kind.size(); }
 };
 
-// Rows come chunk by chunk, chunks by their first begin: in time within a
-// thread, nearly so between threads. The reader must outlive the table.
+// Rows come chunk by chunk, chunks by their first begin: ordered by time within a thread, nearly so between
+// threads. The reader must outlive the table.
 class EventTable {
  public:
   explicit EventTable(const trace::Reader& reader);
@@ -48,8 +47,8 @@ class EventTable {
   std::unique_ptr<State> state_;
 };
 
-// Columns of equal length. Where is_freed is 0 the block was live at the end
-// (or its release is missing) and end_ns and free_* mean nothing.
+// Columns of equal length. If is_freed is 0, the block was live at the end (or its release is missing), and
+// end_ns and free_* are meaningless.
 struct BlockColumns {
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> size;
@@ -70,8 +69,8 @@ struct BlockColumns {
   void clear() noexcept;
 };
 
-// Blocks in the order of their end, then those that stayed. A realloc ends
-// one block and begins another. Releases of unknown blocks have no row.
+// Blocks in the order of their end, then those still live. A realloc ends one block and begins another.
+// Releases of unknown blocks have no row.
 class BlockTable {
  public:
   explicit BlockTable(const trace::Reader& reader);

@@ -58,7 +58,7 @@ class FunnelSearch {
     return caller;
   }
 
-  // Where the stacks that call no other end, seen without what is skipped.
+  // The innermost stacks (no other stack extends them), with skipped frames removed.
   std::vector<std::uint32_t> innermost() const {
     std::vector<bool> is_leaf(frames_.size(), true);
     for (std::uint32_t stack = 1; stack < frames_.size(); ++stack) {
@@ -82,9 +82,9 @@ class FunnelSearch {
     }
   }
 
-  // False when there are none beside those known.
+  // False if there are no new ones.
   bool mark_funnels(const std::vector<std::uint32_t>& stacks) {
-    std::vector<std::uint64_t> calls;  // of a frame that may be one by another frame
+    std::vector<std::uint64_t> calls;  // of a candidate frame by another frame
     for (const auto stack : stacks) {
       const auto frame = frames_[stack];
       const auto caller = callers_needed(frame) != 0 ? caller_of(stack) : 0;

@@ -9,14 +9,14 @@ namespace heapwright::analyze {
 namespace {
 
 constexpr std::size_t displaced_limit = 4096;
-// Rows between the steps of looking a block up (see Blocks).
+// Rows between the steps of a block lookup (see Blocks).
 constexpr std::size_t prefetch_distance = 32;
 constexpr std::size_t locate_distance = 16;
-// Rows come from another core's cache, which takes longer than a look at the index.
+// Rows come from another core's cache, which takes longer than an index lookup.
 constexpr std::size_t rows_ahead = 96;
 static_assert(locate_distance < prefetch_distance && prefetch_distance <= Piece::padding);
 
-// Within the piece: the first noted row at or after `from`.
+// The first noted row of the piece at or after `from`.
 std::size_t noted_from(const std::vector<NotedRow>& noted, std::size_t from) {
   const auto found = std::partition_point(noted.begin(), noted.end(),
                                           [from](const NotedRow& one) { return one.row < from; });
@@ -114,9 +114,8 @@ void HeapModel::add_sums(RunState& run) {
   live_.remove_block(block.size, block.excess, block.weight);
 }
 
-// A block whose release is the thread's next row, when nothing but maxima can
-// tell that it lived: no other row sees it, and it makes no new peak. False,
-// and nothing is done, when that is not so.
+// A block whose release is the thread's next row, if only maxima could show that it lived: no other row sees
+// it, and it makes no new peak. Otherwise returns false and does nothing.
 [[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, Row& next, std::uint32_t hint,
                                                         RunState& run) {
   constexpr auto special = row_is_wide | row_in_realloc | row_not_chosen;
@@ -166,7 +165,7 @@ template <bool follows_blocks>
   count_block({row.time_ns, row.size, row.excess, 1, row.stack, run.lane, true}, run.thread);
 }
 
-// The rest of an acquisition that does not fit a slot, or is filtered out.
+// The rest of an acquisition that does not fit into a slot, or is filtered out.
 [[gnu::noinline]] void HeapModel::acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block) {
   if (!block.is_chosen) {
     slot.flags |= slot_not_chosen;
@@ -195,7 +194,7 @@ template <bool follows_blocks>
   }
 }
 
-// Makes the slot dead and says what it held.
+// Marks the slot dead and returns what it held.
 template <bool follows_blocks>
 [[gnu::always_inline]] inline Block HeapModel::take(Slot& slot) noexcept {
   Block block{slot.time_ns, slot.size, slot.excess, 1, slot.stack, slot.lane, true};
@@ -233,7 +232,7 @@ void HeapModel::close_chain(const Slot& slot) {
   }
 }
 
-// An allocation: the thread's releases in a row are over.
+// An allocation: ends the thread's run of releases.
 [[gnu::always_inline]] inline void HeapModel::end_run(const Row& row, RunState& run) {
   auto& thread = run.thread;
   if (thread.run_length >= ReleaseRuns::attributed_from) [[unlikely]] {
@@ -245,7 +244,7 @@ void HeapModel::close_chain(const Slot& slot) {
   thread.last_stack = row.stack;
 }
 
-// A chosen block of weight 1, no side of a realloc.
+// A chosen block of weight 1 that is not part of a realloc.
 [[gnu::always_inline]] inline void HeapModel::add_to_run(const Block& block, const Row& row, RunState& run) {
   auto& thread = run.thread;
   if (++thread.run_length == 1) {
@@ -340,7 +339,7 @@ template <bool follows_blocks>
 }
 
 [[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row, const RunState& run) {
-  // Times are at most trace::max_time_ns and a duration: the difference has a sign to spare.
+  // Both are at most trace::max_time_ns plus a duration, so the difference fits a signed number.
   const auto difference_ns = static_cast<std::int64_t>(row.time_ns - block.time_ns);
   const auto lifetime_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(difference_ns, 0));
   if (run.leaves_releases && block.size <= UINT32_MAX && block.weight == 1) {
@@ -357,7 +356,7 @@ template <bool follows_blocks>
   size_mismatches_ += stated != block.size ? 1 : 0;
 }
 
-// By value: a block whose address is taken is kept in memory all the way.
+// By value: a block whose address is taken would stay in memory instead of registers.
 [[gnu::noinline]] void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack,
                                                 std::uint64_t block_size) {
   const auto stack = row.stack != 0 ? row.stack : block_stack;
@@ -366,7 +365,7 @@ template <bool follows_blocks>
   slowest_.add(call);
 }
 
-// Why a release's block is not known: the one place that tells.
+// Why a release's block is unknown; decided only here.
 void HeapModel::count_unknown_release(const Row& row) noexcept {
   if (scope_.recorded.has_gap_before(row.time_ns)) {
     ++releases_from_before_;
@@ -383,7 +382,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   if ((row.flags & row_in_realloc) != 0) {
     reallocs_[run.lane] = {{}, row.address, {}};
     if (scope_.weight.is_sampled()) {
-      return;  // most reallocs' old blocks were not sampled
+      return;  // the old blocks of most reallocs were not sampled
     }
   }
   if (scope_.follows_blocks() && (scope_.chooses_by_block() || !scope_.is_lane_chosen(run.lane))) {
@@ -402,8 +401,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   }
 }
 
-// The old block ends here without a lifetime. It is kept for a while, in
-// case its release is only late.
+// The old block ends here without a lifetime. It is kept for a while, in case its release is just late.
 [[gnu::noinline]] void HeapModel::displace(Slot& slot, const Row& row, std::uint32_t lane) {
   if ((slot.flags & slot_is_wide) != 0) {
     close_chain(slot);
@@ -427,9 +425,8 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   }
 }
 
-// True when this release belongs to the block that had the address before:
-// it comes shortly after, and from another thread than the one that got the
-// address (a thread's own calls are never out of order).
+// True if this release belongs to the previous block at the address: it comes shortly after, and from another
+// thread than the one that got the address (a thread's own calls are never out of order).
 [[gnu::noinline]] bool HeapModel::release_displaced(Row& row, RunState& run) {
   const auto found = displaced_.find(row.address);
   if (found == displaced_.end()) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The heap as it was: rows in order of time make blocks live and dead, and
-// every question that takes pairing is asked along the way.
+// Reconstructs the heap: rows in order of time make blocks live and dead, and all facts that need paired
+// calls are computed along the way.
 //
-// Tolerates what a recording cannot exclude: a block whose allocation is
-// missing, an address handed out while it is still live (its release was
-// missed, or comes late because the times are quantised).
+// Tolerates what a recording cannot exclude: a block whose allocation is missing, or an address reused while
+// it is still live (its release was missed, or comes late because the times are quantised).
 #pragma once
 
 #include <cstdint>
@@ -36,20 +35,19 @@ struct Facts;
 
 class HeapModel {
  public:
-  // releases: gets what is counted here.
+  // releases: receives what is counted here.
   HeapModel(const Scope& scope, ReleaseFacts& releases);
 
-  // leaves_releases: releases are marked (row_paired) for others to count, where
-  // rows have room for that; otherwise they are counted here, which takes less
-  // in all.
+  // leaves_releases: mark releases (row_paired) for others to count, if their rows have room for that;
+  // otherwise count them here, which is less work in total.
   void add(const order::Run<Piece>& run, bool leaves_releases);
   const LivePeak& live() const noexcept { return live_; }
   const Blocks& blocks() const noexcept { return blocks_; }
   const SiteLives& lives() const noexcept { return sites_; }
   const Mappings& mappings() const noexcept { return mappings_; }
   const Causes& causes() const noexcept { return causes_; }
-  // Fills the ordered columns and adds the releases to those of CallFacts,
-  // which must have finished; calls: theirs.
+  // Fills the ordered columns and adds the releases to those of CallFacts, which must have finished; calls:
+  // theirs.
   void finish(const std::vector<trace::MemorySample>& samples, const SiteCallSums& calls, Facts& facts);
 
  private:
@@ -57,16 +55,16 @@ class HeapModel {
   struct OpenRealloc {
     Chain chain;
     std::uint64_t old_address = 0;
-    std::optional<Block> block;  // nullopt: not known
+    std::optional<Block> block;  // nullopt: unknown
   };
-  // A block whose address was handed out again before it was released.
+  // A block whose address was reused before it was released.
   struct Displaced {
     Block block;
     std::uint64_t time_ns = 0;
     std::uint32_t lane = 0;  // of the thread that got the address
   };
 
-  // Sums over the rows of a run, kept apart until something else needs them.
+  // Sums over the rows of a run, written back only when something else needs them.
   struct RunSums {
     std::uint64_t own_blocks = 0;
     std::uint64_t own_bytes = 0;
@@ -136,8 +134,8 @@ class HeapModel {
   Causes causes_;
   SmallFrees small_frees_;
   LargeHeapBlocks large_heap_blocks_;
-  std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used
-  std::uint64_t border_ns_ = 0;                             // pass_border is due
+  std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; rarely used
+  std::uint64_t border_ns_ = 0;                             // pass_border is due then
   bool is_in_window_ = false;
   std::uint64_t unknown_releases_ = 0;
   std::uint64_t releases_from_before_ = 0;

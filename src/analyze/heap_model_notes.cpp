@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the model does with the few rows that are worth a look of their own.
+// Handles the few rows with slow calls or kernel work.
 #include <algorithm>
 
 #include "analyze/heap_model.hpp"
 
 namespace heapwright::analyze {
 
-// Before the row changes the model, and is changed. Returns the next row to be noted.
+// Runs before the row changes the model and is changed. Returns the next noted row.
 std::size_t HeapModel::note(const NotedRow& noted, const Row& row, std::uint32_t hint, RunState& run) {
   const auto& rows = run.piece.noted;
   const auto next = ++run.next_noted < rows.size() ? rows[run.next_noted].row : SIZE_MAX;
@@ -51,7 +51,7 @@ std::size_t HeapModel::note(const NotedRow& noted, const Row& row, std::uint32_t
   return next;
 }
 
-// glibc merges the small blocks that wait before it looks for a large one.
+// glibc merges the small freed blocks before it searches for a large one.
 void HeapModel::acquire_large(const Row& row) noexcept {
   small_frees_.merge();
   const auto usable = std::uint64_t{row.size} + row.excess;

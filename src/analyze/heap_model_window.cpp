@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The model's borders in time: where the window and its steps begin, and what stands at the end.
+// The model's borders in time: the begin of the window and of its steps, and the end state.
 #include <algorithm>
 
 #include "analyze/facts.hpp"
@@ -38,7 +38,7 @@ void HeapModel::pass_border(std::uint64_t time_ns) {
   border_ns_ = next_border_ns();
 }
 
-// Everything counts from zero; what is live stays live.
+// Resets all counts; live blocks stay live.
 void HeapModel::begin_window(std::uint64_t time_ns) {
   is_in_window_ = true;
   live_.begin_window(time_ns);

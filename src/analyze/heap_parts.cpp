@@ -11,7 +11,7 @@ namespace {
 
 // Arenas other than the main heap consist of heaps of this size, aligned to it.
 constexpr std::uint64_t arena_heap_bytes = std::uint64_t{64} << 20;
-// What allocators by size classes cut into blocks of one size is mostly no larger.
+// Slabs that allocators with size classes cut into blocks of one size are mostly no larger.
 constexpr std::uint64_t slab_bytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t main_key = 0;
 constexpr std::uint64_t mapped_key = 1;
@@ -40,7 +40,7 @@ const char* name_of(PartKind kind) noexcept {
 
 HeapParts::HeapParts(const std::vector<trace::Mapping>& mappings, const SiteMap& sites, bool is_glibc)
     : sites_(&sites), is_glibc_(is_glibc) {
-  // One is cut in two where advice on huge pages holds for a part of it.
+  // A mapping is split where advice on huge pages covers a part of it.
   for (const auto& mapping : mappings) {
     if (mapping.name == "[heap]") {
       main_begin_ = main_end_ == 0 ? mapping.begin : std::min(main_begin_, mapping.begin);
@@ -56,7 +56,7 @@ bool HeapParts::is_mapped(const LiveBlock& block) const noexcept {
 HeapParts::Part& HeapParts::part_at(std::uint64_t address, bool is_mapped) {
   auto key = heap_key;
   auto kind = PartKind::heap;
-  // Other allocators take memory by brk as well, and give back none of it at its end.
+  // Other allocators use brk as well, and do not trim its end.
   if (is_glibc_ && address >= main_begin_ && address < main_end_) {
     key = main_key;
     kind = PartKind::main_heap;
@@ -79,7 +79,7 @@ HeapParts::Part& HeapParts::part_at(std::uint64_t address, bool is_mapped) {
 
 void HeapParts::add_use(const PageUse& use) {
   for (auto begin = use.begin; begin < use.end;) {
-    // A run may lie in two arenas.
+    // A run may extend over two arenas.
     const auto end = std::min(use.end, (begin & ~(arena_heap_bytes - 1)) + arena_heap_bytes);
     auto& part = part_at(begin, use.is_mapped);
     part.free_bytes += end - begin - use.used_bytes;
@@ -119,7 +119,7 @@ void HeapParts::settle_empty(std::uint64_t address, const Empty& empty) {
   sums.allocator_bytes += empty.allocator_bytes;
 }
 
-// Without the first n sites from the end, the last block is one of the site that follows them.
+// The holders, from the end: without the first n sites, the last block belongs to the site after them.
 std::vector<PartHolder> HeapParts::holders_of(const Part& part) const {
   std::vector<std::pair<std::uint32_t, Last>> order(part.last_of_site.begin(), part.last_of_site.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
@@ -160,7 +160,7 @@ std::vector<HeapParts::Row> HeapParts::finish() const {
     const auto& part = entry.second;
     Row row{part.sums, part.kind, {}};
     auto& sums = row.part;
-    // Empty pages that turned out to be somebody else's are in no sum.
+    // Empty pages that turned out not to be the heap's are in no sum.
     const auto empty = sums.free_page_bytes + sums.allocator_bytes;
     sums.resident_bytes = sums.used_bytes + sums.partly_free_bytes + empty;
     if (is_given_back_at_its_end(part.kind)) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a heap at one scan: what free memory lies where in each, and
-// whose blocks lie above it. The C library gives a part back from its end only,
-// so which blocks lie last decides what stays.
+// The parts of a heap at one scan: the free memory in each, and whose blocks are above it. The C library
+// trims a part only at its end, so the last blocks decide what stays.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct PageUse {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t used_bytes = 0;  // usable, of live blocks
-  bool is_mapped = false;        // of a block with a mapping of its own
+  bool is_mapped = false;        // of a block with its own mapping
 };
 
 enum class PartKind : std::uint8_t { main_heap, arena, mapped_blocks, heap };
@@ -35,17 +34,19 @@ class HeapParts {
   HeapParts(const std::vector<trace::Mapping>& mappings, const SiteMap& sites, bool is_glibc);
 
   bool is_mapped(const LiveBlock& block) const noexcept;
-  // Windows in order of address. `blocks`: those that begin in it; both by address.
+  // Windows in order of address. `blocks`: those that begin in the window; both arguments are sorted by
+  // address.
   void add_window(std::span<const PageUse> uses, std::span<const LiveBlock> blocks);
-  // Of pages without a block that were added before: what of them was known at last.
+  // Pages without a block that were added before: their final classification.
   struct Empty {
     std::uint64_t free_bytes = 0;
     std::uint64_t large_bytes = 0;
     std::uint64_t allocator_bytes = 0;
-    std::uint64_t gap_bytes = 0;  // between the live blocks about it, resident or not
+    std::uint64_t gap_bytes = 0;  // between the surrounding live blocks, resident or not
   };
   void settle_empty(std::uint64_t address, const Empty& empty);
-  // By site: what lies below its blocks, above those of all others, in heaps given back at their end.
+  // By site: free bytes below its blocks and above those of all others, in heaps that are trimmed at their
+  // end.
   std::unordered_map<std::uint32_t, std::uint64_t> held_bytes() const;
 
   struct Row {
@@ -59,12 +60,12 @@ class HeapParts {
  private:
   struct Last {
     std::uint64_t blocks = 0;
-    std::uint64_t free_below = 0;  // up to the end of its last block's page
+    std::uint64_t free_below = 0;  // up to the end of the page of its last block
   };
   struct Part {
     PartKind kind = PartKind::heap;
     HeapPart sums;
-    std::uint64_t free_bytes = 0;  // resident and not used, in order of address
+    std::uint64_t free_bytes = 0;  // resident and unused, in order of address
     std::uint64_t empty_bytes = 0;
     std::uint64_t free_at_last_block = 0;
     std::unordered_map<std::uint32_t, Last> last_of_site;

@@ -5,7 +5,7 @@
 
 namespace heapwright::analyze {
 
-// nullptr: one too many.
+// nullptr: the limit is reached.
 HeldPages::Segment* HeldPages::segment_of(std::uint64_t page) {
   const auto number = page / pages_per_segment;
   const auto found = segments_.find(number);

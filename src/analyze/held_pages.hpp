@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which pages held a block at any time of the recording: what tells the free
-// memory of a heap from its allocator's own tables.
+// The pages that held a block at any time of the recording: distinguishes free heap memory from the
+// allocator's metadata.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace heapwright::analyze {
 
 class HeldPages {
  public:
-  // All pages of the block. Blocks that no process can have are left out, and
-  // so is what lies beyond 2 TiB of address space in use.
+  // All pages of the block. Ignores blocks at impossible addresses, and everything beyond 2 TiB of used
+  // address space.
   void mark(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t page = address / page_bytes;
     if (page == last_page_ && bytes <= page_bytes - address % page_bytes) return;
@@ -22,7 +22,7 @@ class HeldPages {
   // Whole pages, from `begin` to `end`.
   void clear(std::uint64_t begin, std::uint64_t end);
   bool has(std::uint64_t address) const noexcept;
-  // Whether any page of [begin, end) did.
+  // Whether any page of [begin, end) held a block.
   bool has_any(std::uint64_t begin, std::uint64_t end) const noexcept;
   void add(const HeldPages& other);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The bucket arithmetic every histogram shares, inline for the hot loops.
+// The bucket arithmetic shared by all histograms, inline for the hot loops.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@ namespace heapwright::analyze {
 // 8 linear steps per power of two: v for v < 8, then
 // (exponent - 2) * 8 + the three bits below the leading one.
 constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
-  // With the leading bit, value >> shift is 8..15: one step of 8 is in it. A
-  // small value's shift is 0. XOR with 63 is what one instruction does.
+  // Including the leading bit, value >> shift is 8..15, so it contains one step of 8. A small value's shift
+  // is 0. XOR with 63 matches a single instruction.
   const auto shift = static_cast<std::uint32_t>(std::countl_zero(value | 8) ^ 63) - 3;
   return shift * 8 + static_cast<std::uint32_t>(value >> shift);
 }
@@ -25,9 +25,8 @@ inline std::uint64_t lower_bound_of(std::size_t bucket) noexcept {
   return exponent > 63 ? UINT64_MAX : (8 + bucket % 8) << (exponent - 3);
 }
 
-// The value that `share` of all values do not exceed: the rank's place within
-// its bucket, taken as evenly filled, so right within 6.25 %. `all`: the sum
-// of the counts, more than 0.
+// The value that `share` of all values do not exceed: interpolated within its bucket, which is assumed to be
+// evenly filled, so accurate to 6.25 %. `all`: the sum of the counts, more than 0.
 std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t all,
                          double share, std::uint64_t max);
 

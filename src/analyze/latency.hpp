@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long the real calls took: histograms per entry point and size class.
-// Overall latencies are sums of these.
+// Durations of the real calls: histograms per entry point and size class. Overall latencies are sums of
+// these.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace heapwright::analyze {
 
 struct Facts;
 
-// Percentiles of `counts` (a value's bucket -> calls), interpolated within a
-// bucket. sum and max are taken as given.
+// Percentiles of `counts` (bucket of a value -> calls), interpolated within a bucket. sum and max are given
+// by the caller.
 Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns,
                    std::uint64_t max_ns);
 
@@ -32,11 +32,11 @@ struct LatencyCounts {
   Latency finish() const;
 };
 
-// Calls by entry point and size class of their block: one increment per call
-// answers the questions by function, by size and overall.
+// Calls by entry point and size class of their block: one increment per call serves the latencies by
+// function, by size and overall.
 class LatencyTable {
  public:
-  // For calls that are not about a known block.
+  // For calls that do not concern a known block.
   static constexpr std::size_t no_class = size_class_count;
 
   [[gnu::always_inline]] LatencyCounts& cell(trace::EventKind kind, std::size_t size_class) {
@@ -55,8 +55,8 @@ class LatencyTable {
   }
   void add(const LatencyTable& other);
   void clear();
-  // Fills by_kind, the latencies overall and by size class, and the totals
-  // that are sums of these. by_size must have size_class_count rows.
+  // Fills by_kind, the latencies overall and by size class, and the totals that are sums of these. by_size
+  // must have size_class_count rows.
   void finish(Facts& facts) const;
 
  private:
@@ -66,7 +66,7 @@ class LatencyTable {
   void finish_kind(trace::EventKind kind, Facts& facts) const;
   void finish_classes(Facts& facts) const;
 
-  std::array<Row, 256> cells_{};  // by any kind that a byte can name
+  std::array<Row, 256> cells_{};  // by any possible kind byte
   std::deque<LatencyCounts> storage_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long blocks live: the size x lifetime map. Blocks still live at the end are censored: they lived
-// at least until then, so they get a column of their own.
+// Lifetimes of blocks: the size x lifetime map. Blocks still live at the end are censored (they lived at
+// least until then), so they get a separate column.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ class Lifetimes {
     std::uint64_t blocks;
     std::uint64_t bytes;
   };
-  // A bucket is narrower than a column, so it touches at most the one its
-  // lower bound lies in and the next.
+  // A bucket is narrower than a column, so it overlaps at most the column of its lower bound and the next
+  // one.
   std::array<std::uint8_t, 512> column_of_bucket_{};
   std::array<std::uint64_t, lifetime_columns + 1> from_ns_{};  // last: no upper bound
   std::array<std::array<Cell, lifetime_columns>, size_class_count> cells_{};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An array of zeroed plain structs straight from the kernel: it grows without
-// copies, large ones lie in huge pages, and pages cost nothing until they are
-// written. malloc would have to clear recycled memory, touching all of it.
-// Not thread safe. Throws std::bad_alloc.
+// An array of zeroed plain structs directly from the kernel: it grows without copies, large ones use huge
+// pages, and pages cost nothing until they are written. malloc would have to clear recycled memory, touching
+// all of it. Not thread-safe. Throws std::bad_alloc.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,12 +22,12 @@ class MappedArray {
   MappedArray(const MappedArray&) = delete;
   MappedArray& operator=(const MappedArray&) = delete;
 
-  // Keeps the content; what is new is zero. References become invalid.
+  // Keeps the content; new elements are zero. Invalidates references.
   void grow(std::size_t count) {
     memory_ = checked(mremap(memory_, count_ * sizeof(T), count * sizeof(T), MREMAP_MAYMOVE), count);
     count_ = count;
   }
-  // As if made anew.
+  // As if newly constructed.
   void reset(std::size_t count) {
     auto* fresh = map(count);
     munmap(memory_, count_ * sizeof(T));
@@ -52,8 +51,8 @@ class MappedArray {
       throw std::bad_alloc();
     }
     if (count * sizeof(T) >= huge_page_bytes) {
-      // Random access over many megabytes: without huge pages each lookup
-      // pays a page walk as well. A refusal costs only speed.
+      // Random access over many megabytes: without huge pages each lookup also pays for a page walk. If
+      // refused, only speed suffers.
       madvise(memory, count * sizeof(T), MADV_HUGEPAGE);
     }
     return static_cast<T*>(memory);

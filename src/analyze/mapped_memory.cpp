@@ -27,7 +27,7 @@ void add_pages(const trace::PageRun& run, std::uint64_t bytes, MappedMemory& mem
   }
 }
 
-// A mapping that came after the list was read leaves its pages without a name.
+// Pages of a mapping that is newer than the list have no name.
 void add_runs(const trace::ResidencyScan& scan, const std::vector<trace::Mapping>& mappings,
               ByName& by_name) {
   auto mapping = mappings.begin();

@@ -28,7 +28,7 @@ std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) noexcept {
 
 void Mappings::change(trace::EventKind kind, const MappingRow& row, std::uint32_t stack, bool is_chosen) {
   if (kind == trace::EventKind::sbrk_) {
-    // The increment in two's complement. A page that two calls share is the first one's.
+    // The increment in two's complement. A page shared by two calls belongs to the first.
     const auto before = end_of(row.address - row.size, 0);
     const auto after = end_of(row.address, 0);
     after < before ? remove(after, before) : map(before, after, {after, stack, is_chosen, false}, false);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The program's own mappings: which stack mapped what, how much of it was
-// unmapped or given back, what stays, and what of that is only reserved. A
-// mapping over another one ends the other's part there. Memory: the ranges that
-// are mapped or were protected apart, and the stacks that mapped.
+// The program's own mappings: which stack mapped what, how much of it was unmapped or discarded, what
+// remains, and how much of that is only reserved. A new mapping over an old one ends that part of the old
+// one. Memory: the ranges that are mapped or have different protection, and the stacks that mapped.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +20,13 @@ struct MappingSite;
 
 class Mappings {
  public:
-  // One call of trace::changes_mappings(kind), or sbrk. Lengths are rounded up to pages, as the
-  // kernel does; ranges that reach beyond the address space end there. What a
-  // call does to a range counts for the stack that mapped it. `is_chosen`:
-  // whether what is mapped by it is counted.
+  // One call of trace::changes_mappings(kind), or sbrk. Lengths are rounded up to pages, as the kernel does;
+  // ranges are clipped at the end of the address space. The effect of a call on a range counts for the stack
+  // that mapped it. `is_chosen`: whether what the call maps is counted.
   void change(trace::EventKind kind, const MappingRow& row, std::uint32_t stack, bool is_chosen);
-  // What is mapped, by address.
+  // The mapped ranges, by address.
   std::vector<OwnRange> ranges() const;
-  // Counts from zero; what is mapped stays mapped.
+  // Resets the counts; mappings stay mapped.
   void begin_window() { sums_.clear(); }
   // Most bytes first.
   std::vector<MappingSite> finish(const SiteMap& sites) const;
@@ -38,7 +36,7 @@ class Mappings {
     std::uint64_t end;
     std::uint32_t stack;
     bool is_chosen;
-    bool is_reserved;  // nobody may read or write it
+    bool is_reserved;  // not accessible
   };
   using Ranges = std::map<std::uint64_t, Range>;  // by begin; they do not overlap
   struct Sums {
@@ -53,7 +51,7 @@ class Mappings {
   void remove(std::uint64_t begin, std::uint64_t end);
   void protect(std::uint64_t begin, std::uint64_t end, bool is_reserved);
   void give_back(std::uint64_t begin, std::uint64_t end);
-  // Makes `at` a border between ranges.
+  // Splits the range at `at`.
   void cut(std::uint64_t at);
 
   Ranges ranges_;

@@ -6,9 +6,10 @@ namespace {
 
 constexpr std::uint64_t header_bytes = 16;
 constexpr std::uint64_t page_bytes = 4096;
-// The C library raises it no further.
+// The C library's maximum of this threshold.
 constexpr std::uint64_t most_bytes = std::uint64_t{32} << 20;
-// What a block's size may be below the threshold that its chunk sets: the header, and rounding up to pages.
+// The most by which a block's size is below the threshold that its chunk sets: the header, and rounding up to
+// pages.
 constexpr std::uint64_t most_slack = page_bytes + header_bytes;
 constexpr std::size_t most_raises = 256;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The size from which the C library gives a block a mapping of its own: it
-// starts at 128 KiB, and each free of a larger such block raises it to that
-// block's size. Followed from the frees alone; a setting may forbid it.
+// Tracks the C library's mmap threshold, the size from which a block gets its own mapping: it starts at 128
+// KiB, and each free of a larger mapped block raises it to that block's size. Derived from the frees alone; a
+// setting may disable the raise.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace heapwright::analyze {
 
-// The size of a block with a mapping of its own leaves 0 in these bits, that of any other 8:
-// chunks are multiples of 16, with headers of 16 and 8 bytes.
+// The usable size of a block with its own mapping has 0 in these bits, that of any other block has 8: chunks
+// are multiples of 16, with headers of 16 and 8 bytes.
 constexpr bool is_mapped_chunk(std::uint64_t usable_bytes) noexcept { return usable_bytes % 16 == 0; }
 
 class MmapThreshold {
  public:
   static constexpr std::uint64_t first_bytes = std::uint64_t{128} << 10;
 
-  // Of a block of the C library: whether it has a mapping of its own, as far as its usable size tells.
+  // For a block of the C library: whether it has its own mapping, judging by its usable size.
   static constexpr bool is_mapped_apart(std::uint64_t usable_bytes) noexcept {
     return usable_bytes >= first_bytes / 2 && is_mapped_chunk(usable_bytes);
   }
 
-  // Of another allocator nothing is followed.
+  // Tracks nothing for other allocators.
   explicit MmapThreshold(bool is_glibc) : least_size_(is_glibc ? first_bytes - 4096 : UINT64_MAX) {}
 
   // Frees of smaller blocks change nothing.

@@ -6,7 +6,7 @@
 namespace heapwright::analyze {
 namespace {
 
-// Few are on one page, so a list is searched sooner than a map.
+// One page has few, so searching a list is faster than a map.
 template <typename Shares>
 void add_share(Shares& shares, std::uint32_t number, std::uint64_t bytes) {
   for (auto& share : shares) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How full the heap's pages are at one scan, in cells of several pages, and which stacks' blocks
-// keep room free beside them.
+// How full the heap's pages are at one scan, in cells of several pages, and next to which stacks' blocks
+// there is free space.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class PageCells {
   // cell_bytes: whole pages; 0: collects nothing.
   explicit PageCells(std::uint64_t cell_bytes) : cell_bytes_(cell_bytes) {}
 
-  // A part of a live block on the page at hand; blocks and pages by address.
+  // A part of a live block on the current page; blocks and pages in order of address.
   void add_block(std::uint64_t page, std::uint64_t block, std::uint32_t site, std::uint32_t stack,
                  std::uint64_t bytes);
-  // After the blocks of a page.
+  // Called after the blocks of a page.
   void end_page(std::uint64_t page, std::uint64_t page_bytes, std::uint64_t free_bytes);
   // A page of the heap without a live block.
   void add_free_page(std::uint64_t page, std::uint64_t page_bytes);
@@ -38,7 +38,7 @@ class PageCells {
   std::uint64_t cell_bytes_;
   std::map<std::uint64_t, PageCell> cells_;  // by address
   std::unordered_map<std::uint32_t, std::uint64_t> pinned_;
-  // of the cell and the page at hand
+  // Of the current cell and page.
   PageCell* open_ = nullptr;
   std::uint64_t last_block_ = 0;
   std::vector<Share> sites_;

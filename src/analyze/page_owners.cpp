@@ -11,7 +11,7 @@ using trace::Mapping;
 using trace::MappingFlag;
 using trace::Module;
 
-// The last of what is sorted by `begin` that begins at or before `address`; nullptr: none.
+// The last element, in a range sorted by `begin`, that begins at or before `address`; nullptr: none.
 template <typename Range, typename Begin>
 const Range* last_from(const std::vector<Range>& ranges, std::uint64_t address, Begin begin) {
   const auto next = std::upper_bound(ranges.begin(), ranges.end(), address,
@@ -19,11 +19,10 @@ const Range* last_from(const std::vector<Range>& ranges, std::uint64_t address, 
   return next == ranges.begin() ? nullptr : &*std::prev(next);
 }
 
-// The C library of a mapping and that of the loader have different paths where
-// one leads through a link.
+// The path of a mapping and the loader's path of the same library differ if one contains a link.
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
-// What the C libraries put below the stack of a thread, which they keep when it ends.
+// The guard below a thread's stack, which the C library keeps when the thread ends.
 constexpr std::uint64_t most_guard_bytes = 65536;
 
 bool is_guard(const Mapping& mapping, const Mapping& above) {
@@ -110,7 +109,7 @@ OwnerKind PageOwners::kind_of(const Mapping& mapping) const {
   return is_memory ? OwnerKind::shared_memory : OwnerKind::file;
 }
 
-// The file's name as its own mappings have it: the loader's path may be a link of another name.
+// The file name in its own mappings: the loader's path may be a link with another name.
 std::string_view PageOwners::library_name(const Mapping& anonymous, const Module& module) const {
   for (auto below = &anonymous; below != mappings_.data() && below->begin > module.start;) {
     --below;
@@ -151,20 +150,20 @@ PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address
 PageOwner PageOwners::at(std::uint64_t address, std::uint64_t& until) const {
   const auto mapping = last_from(mappings_, address, [](const Mapping& m) { return m.begin; });
   if (mapping == nullptr || address >= mapping->end) {
-    // Mapped since the list was read.
+    // Mapped after the list was read.
     const auto next = mapping == nullptr ? mappings_.data() : mapping + 1;
     until = next == mappings_.data() + mappings_.size() ? UINT64_MAX : next->begin;
     return {OwnerKind::anonymous, 0, "", address, until};
   }
   until = mapping->end;
-  // Where [heap] begins right behind the program's data, the kernel calls both so. What the program itself
-  // took by sbrk lies in it as well.
+  // If [heap] begins directly after the program's data, the kernel names both so. The program's own sbrk
+  // memory is in it as well.
   if (mapping->name.empty() || mapping->name == "[heap]") {
     const auto owner = of_anonymous(*mapping, address, until);
     const bool is_sure = owner.kind == OwnerKind::program || owner.kind == OwnerKind::own_mapping;
     if (mapping->name.empty() || is_sure) return owner;
   }
-  // The kernel's name for anonymous memory that is shared with children: the site says more.
+  // The kernel's name for anonymous memory shared with children: the site is more specific.
   if (mapping->name.starts_with("/dev/zero")) {
     const auto owner = of_anonymous(*mapping, address, until);
     if (owner.kind == OwnerKind::own_mapping) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whose a page is that holds no block, from the mappings of a scan and what
-// else the trace knows: loaded objects, threads' stacks, the program's own
-// mmap calls. Neighbouring anonymous mappings of different owners are one to
-// the kernel, so each page is asked for.
+// The owner of a page without blocks, from the mappings of a scan and other facts of the trace: loaded
+// objects, threads' stacks, the program's own mmap calls. The kernel merges neighbouring anonymous mappings
+// of different owners, so each page is looked up.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace heapwright::analyze {
 
-// What the program mapped itself.
+// A range that the program mapped itself.
 struct OwnRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -29,27 +28,27 @@ enum class OwnerKind : std::uint8_t {
   program,
   library,
   main_stack,
-  thread_stack,  // with the thread's own variables, which the C library puts on top of it
+  thread_stack,  // including the thread's TLS, which the C library puts at its top
   own_mapping,
   recorder,
   file,
   shared_memory,
   other,      // of the kernel, or named by the program
-  anonymous,  // no name, no known maker: a heap's, if blocks lie in its mapping
+  anonymous,  // no name, no known owner: a heap, if blocks are in its mapping
 };
 
 const char* name_of(OwnerKind kind) noexcept;
 
 struct PageOwner {
   OwnerKind kind = OwnerKind::anonymous;
-  std::uint32_t stack = 0;  // that mapped it: of own_mapping, and of shared memory without a name
+  std::uint32_t stack = 0;  // that mapped it: for own_mapping, and for shared memory without a name
   std::string_view name;    // valid as long as the PageOwners
   std::uint64_t begin = 0;  // of the mapping
   std::uint64_t end = 0;
 
-  std::uint64_t own_begin = 0;  // of own_mapping: of the program's range
+  std::uint64_t own_begin = 0;  // for own_mapping: of the program's range
 
-  // Of anonymous: a guard lies below it, as below a thread's stack.
+  // For anonymous: a guard page is below it, as below a thread's stack.
   bool has_guard = false;
 
   bool operator==(const PageOwner&) const = default;
@@ -61,7 +60,7 @@ class PageOwners {
   PageOwners(const order::Source& source, std::vector<trace::Mapping> mappings, std::vector<OwnRange> own,
              std::uint64_t time_ns);
 
-  // The owner of the page at `address`, and where the next one may begin.
+  // The owner of the page at `address`, and where the next owner may begin.
   PageOwner at(std::uint64_t address, std::uint64_t& until) const;
   const std::vector<trace::Mapping>& mappings() const noexcept { return mappings_; }
   // By address.
@@ -75,8 +74,8 @@ class PageOwners {
   std::vector<trace::Mapping> mappings_;
   std::vector<OwnerKind> kinds_;  // of mappings_, by their names
   std::vector<OwnRange> own_;
-  std::vector<trace::Module> modules_;           // loaded at the time, by start
-  std::map<std::uint64_t, std::string> stacks_;  // of living threads: an address on it, whose it is
+  std::vector<trace::Module> modules_;           // loaded at that time, by start
+  std::map<std::uint64_t, std::string> stacks_;  // of live threads: an address on it, and its owner
   std::unordered_set<std::string> paths_;        // of modules_
   std::string program_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How much is live, and the exact moment when that was highest.
+// The amount of live memory, and the exact moment when it was highest.
 //
-// version() goes up with every new maximum. Whoever keeps a share of the
-// live bytes (LiveShare) copies it the first time it changes after a new
-// version, so the state at the peak is whole without ever being copied whole.
+// version() increases with every new maximum. Each holder of a share of the live bytes (LiveShare) copies it
+// at its first change after a new version, so the state at the peak is complete without ever copying
+// everything.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ class LivePeak {
     live_blocks_ -= weight;
   }
 
-  // Whether a block of this number of bytes more would make a new maximum.
+  // Whether this many additional bytes would make a new maximum.
   bool would_be_peak(std::uint64_t bytes) const noexcept { return live_bytes_ + bytes > peak_.live_bytes; }
 
   std::uint64_t version() const noexcept { return version_; }
@@ -50,7 +50,7 @@ class LivePeak {
   std::uint64_t live_blocks() const noexcept { return live_blocks_; }
   const LiveShare& size_class(std::size_t index) const noexcept { return classes_[index]; }
 
-  // What is live at `time_ns` becomes the peak to beat.
+  // The live bytes at `time_ns` become the new peak.
   void begin_window(std::uint64_t time_ns);
   // Fills peak and the live columns of by_size (size_class_count rows).
   void finish(Facts& facts);

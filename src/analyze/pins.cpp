@@ -7,7 +7,7 @@
 namespace heapwright::analyze {
 namespace {
 
-// The power of ten at or below it; 0 below 1 ms, to which births are kept.
+// The largest power of ten not above it; 0 below 1 ms, the resolution of allocation times.
 constexpr std::uint64_t age_class_of(std::uint64_t age_ns) noexcept {
   std::uint64_t least_ns = 1'000'000;
   if (age_ns < least_ns) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// length: one pass over a chunk, whose steps inline into it
+// length: one pass over a chunk, with inlined steps
 #include "analyze/prepare.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using trace::EventKind;
 
-// The flags of the one row that most calls have; other calls have none here.
+// The flags of the one row that most calls have; zero for other calls.
 enum RowOfKind : std::uint8_t { is_release = 1, is_allocation = 2, states_size = row_size_stated };
 
 constexpr auto row_of_kind = [] {
@@ -29,8 +29,7 @@ constexpr auto row_of_kind = [] {
 }();
 static_assert((row_size_stated & (is_release | is_allocation)) == 0);
 
-// A used piece's rows lie in another core's cache; getting them back takes as
-// long as making so many rows.
+// Rows of a used piece are in another core's cache; getting them back takes as long as making this many rows.
 constexpr std::ptrdiff_t rows_ahead = 32;
 
 }  // namespace
@@ -57,8 +56,7 @@ void Preparer::prepare(const order::ScheduledChunk& job, std::uint32_t first_eve
   try {
     decoder_->decode(*job.chunk, batch_);
   } catch (const trace::TraceError& error) {
-    // A chunk that can be decoded once can be decoded again, so this is its
-    // first slice: nothing of it has been counted.
+    // Decoding is deterministic, so this is the chunk's first slice: nothing of it has been counted.
     skipped_.add(*job.chunk, error.what());
     piece.close(piece.open(0), job.chunk->count);
     return;
@@ -93,8 +91,8 @@ void Preparer::note_events(std::size_t from) {
   }
 }
 
-// What HeapModel is to look at: the call's last row, which has its duration. A call without a row is
-// looked at here. Returns the next event of the kind.
+// Notes a call for HeapModel: its last row, which has its duration. A call without a row is handled here.
+// Returns the next event of this kind.
 template <bool is_counted>
 [[gnu::noinline]] std::size_t Preparer::note(std::size_t index, const Row* first, const Row* end,
                                              CallSums& sums) {
@@ -125,8 +123,8 @@ template <bool is_counted>
   return next;
 }
 
-// Events before the window only make blocks live or dead; events within it
-// go step by step of the timeline; events after it do not exist.
+// Events before the window only make blocks live or dead; events within it are processed by steps of the
+// timeline; events after it are ignored.
 template <bool follows_blocks>
 void Preparer::add_slice(std::size_t from, std::size_t to) {
   const auto begin = batch_.begin_ns.begin();
@@ -252,7 +250,7 @@ template <bool is_counted, bool follows_blocks>
   }
 }
 
-// Reallocs, failures, free(NULL) and calls that are not about blocks.
+// Reallocs, failures, free(NULL) and calls that do not concern blocks.
 template <bool is_counted, bool follows_blocks>
 [[gnu::noinline]] Row* Preparer::add_rare(const Columns& columns, std::size_t index, Row* row,
                                           CallSums& sums) {
@@ -293,8 +291,8 @@ void Preparer::add_null_free(std::size_t index, CallSums& sums) {
   calls_.add_other(batch_.kind[index], batch_.duration_ns[index], 0);
 }
 
-// The old side of a realloc that gave its block up: the call moved it, or
-// freed it (size 0). False when there is none.
+// The old side of a realloc that released its block: it moved the block, or freed it (size 0). False if there
+// is none.
 bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   const auto old_address = batch_.old_address[index];
   const bool is_free = batch_.address[index] == 0;
@@ -311,7 +309,7 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   return true;
 }
 
-// The row of a mapping that was made, moved or ended; false when there is none.
+// The row of a mapping that was made, moved or ended; false if there is none.
 bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   const auto kind = batch_.kind[index];
   const auto address = batch_.address[index];
@@ -339,8 +337,7 @@ void Preparer::add_other(std::size_t index, CallSums& sums) {
   add_without_block(index, trace::changes_mappings(kind) ? batch_.size[index] : 0, sums);
 }
 
-// Failed allocations and calls that are not about blocks. False when
-// filtered out.
+// Failed allocations and calls that do not concern blocks. False if filtered out.
 bool Preparer::add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums) {
   const auto kind = batch_.kind[index];
   const auto duration_ns = batch_.duration_ns[index];

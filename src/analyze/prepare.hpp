@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a decoded chunk to rows for the merge. On the way every call is
-// counted into the order-free facts, while it is in the cache.
+// Converts a decoded chunk to rows for the merge. Meanwhile every call is counted into the order-free facts,
+// while it is in the cache.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace heapwright::analyze {
 class SkippedChunks {
  public:
   void add(const trace::EventChunk& chunk, const char* what);
-  // After the workers are done.
+  // Call after the workers have finished.
   const std::vector<trace::Damage>& damage() const noexcept { return damage_; }
   std::uint64_t events() const noexcept { return events_; }
 
@@ -32,7 +32,7 @@ class SkippedChunks {
   std::uint64_t events_ = 0;
 };
 
-// One decoding thread's tools.
+// The state of one decoding thread.
 class Preparer {
  public:
   // slice_events: how many events to prepare at a time.
@@ -42,7 +42,7 @@ class Preparer {
   void prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
   CallFacts& calls() noexcept { return calls_; }
   const HeldPages& held_pages() const noexcept { return held_pages_; }
-  // By blocks that are large and in the C library's arenas all the same.
+  // Pages of blocks that are large but in the C library's arenas.
   const HeldPages& large_pages() const noexcept { return large_pages_; }
 
  private:
@@ -80,11 +80,11 @@ class Preparer {
   const std::uint32_t slice_events_;
   std::unique_ptr<order::ChunkDecoder> decoder_;
   CallFacts calls_;
-  const bool keeps_pages_;  // only a trace with scans asks which pages held blocks
+  const bool keeps_pages_;  // only a trace with scans needs to know which pages held blocks
   HeldPages held_pages_;
   HeldPages large_pages_;
   trace::EventBatch batch_;
-  // the chunk at hand
+  // The current chunk.
   const order::ScheduledChunk* job_ = nullptr;
   std::uint32_t thread_ = 0;
   Piece* piece_ = nullptr;

@@ -10,14 +10,14 @@
 
 namespace heapwright::analyze {
 
-// What a block carries from realloc to realloc.
+// A block's state, carried from realloc to realloc.
 struct Chain {
   std::uint64_t steps = 0;
   std::uint64_t moved = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t steps_ns = 0;
 
-  // is_mapped: the old block has a mapping of its own, which the kernel moves (mremap): nothing is copied.
+  // is_mapped: the old block has its own mapping, which the kernel moves (mremap): nothing is copied.
   void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes,
                 std::uint64_t new_bytes, std::uint32_t duration_ns, bool is_mapped = false) noexcept {
     ++steps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the recording itself cost the program.
+// The recording's own cost to the program.
 #pragma once
 
 #include <vector>

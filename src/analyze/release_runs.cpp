@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t span_of(const ReleaseRun& run) noexcept { return run.end_ns - run.begin_ns; }
 
-// The site of most blocks.
+// The site with the most blocks.
 template <class OfSites>
 std::uint32_t largest(const OfSites& sites) {
   const auto found = std::max_element(sites.begin(), sites.end(),
@@ -82,7 +82,7 @@ void ReleaseRuns::close(std::uint32_t lane) {
   open.run = {};
 }
 
-// The longest ones: the shortest gives way.
+// Keeps the longest ones by replacing the shortest.
 void ReleaseRuns::keep(const ReleaseRun& run) {
   const auto is_longer = [](const ReleaseRun& a, const ReleaseRun& b) { return span_of(a) > span_of(b); };
   if (runs_.size() >= most_runs) {

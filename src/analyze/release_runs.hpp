@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Runs of releases: what dies together, and how long that takes in one piece. A gap ends a
-// piece, and not what dies together.
+// Runs of releases: blocks that are freed together, and how long one uninterrupted piece takes. A gap ends a
+// piece but not the run.
 //
-// A run's blocks are reported by site from its `attributed_from`-th on, so that
-// the short runs of a busy heap cost nothing but their length.
+// A run's blocks are reported by site starting with its `attributed_from`-th, so that the short runs of a
+// busy heap cost no more than counting their length.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ class ReleaseRuns {
   ReleaseRuns(std::size_t lanes, const std::vector<std::uint32_t>& thread_of_lane)
       : open_(lanes), thread_of_lane_(thread_of_lane) {}
 
-  // The lane's run goes on, past attributed_from.
+  // Another release in the lane's run, after attributed_from.
   void add(std::uint32_t lane, std::uint32_t site, std::uint64_t bytes, std::uint64_t time_ns,
            std::uint32_t duration_ns);
-  // It ends, when it is as long. `lives`: after the run's last release.
+  // Ends the lane's run if it is that long. `lives`: state after the run's last release.
   void end(std::uint32_t lane, const SiteLives& lives);
   void begin_window();
   // Ends all runs and fills release_runs and emptied_sites.
@@ -44,14 +44,14 @@ class ReleaseRuns {
   };
   struct OpenRun {
     std::vector<OfSite> sites;
-    std::size_t latest = 0;  // place of the site that came last
+    std::size_t latest = 0;  // index of the most recent site
     std::unordered_map<std::uint32_t, std::size_t> places;
     ReleaseRun run;  // since the latest gap
     std::uint64_t last_end_ns = 0;
   };
   static constexpr std::size_t most_pairs = std::size_t{1} << 16;
 
-  // A thread that did something else for this time between two releases.
+  // A thread that did something else for this long between two releases.
   static constexpr std::uint64_t gap_ns = 1'000'000;
 
   void close(std::uint32_t lane);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a released block tells once it is paired, whatever the order: its
-// lifetime, how long its release took, who released it. Each thread of the
-// analysis counts into its own ReleaseFacts; the sums are added up in the end.
+// Facts of a released block once it is paired, whatever the order: its lifetime, the duration of its release,
+// who released it. Each thread of the analysis counts into its own ReleaseFacts; the sums are added up at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@ namespace heapwright::analyze {
 
 struct Facts;
 
-// A block's end. duration_ns: of the releasing call, unless it is a realloc
-// that moved the block.
+// The end of a block. duration_ns: of the releasing call, unless it is a realloc that moved the block.
 struct Release {
   std::uint64_t lifetime_ns;
   std::uint64_t size_bytes;
@@ -49,7 +48,7 @@ class ReleaseFacts {
       latencies_.add(release.kind, size_class_of(release.size_bytes), release.duration_ns, release.weight);
     }
   }
-  // A release whose block is not known.
+  // A release whose block is unknown.
   void add_unknown(trace::EventKind kind, std::uint32_t duration_ns);
   void add(const ReleaseFacts& other);
   const LatencyTable& latencies() const noexcept { return latencies_; }
@@ -64,7 +63,7 @@ class ReleaseFacts {
     std::uint64_t freed_by_other_thread;
   };
 
-  // In units it would pass 64 bits. Only a forged trace has a block that lived for centuries.
+  // In units it would exceed 64 bits. Only a forged trace has a block that lived for centuries.
   std::uint64_t weighted(const Release& release) const noexcept {
     constexpr double most_ns = 0x1p63;
     const double lived_ns =

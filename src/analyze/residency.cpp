@@ -14,12 +14,12 @@
 namespace heapwright::analyze {
 namespace {
 
-// A scan with less more than a joined one says nothing new.
+// A scan must exceed a joined one by this factor to be worth joining.
 constexpr double worth_joining = 1.1;
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 20;
-// Allocations that are under way when a scan ends come to light later.
+// Allocations in progress when a scan ends are seen later.
 constexpr std::uint64_t longest_call_ns = 1'000'000;
-// Of scans that are only drawn: so many, and so many blocks copied in all.
+// Limits of scans for pictures only: their number, and the total number of copied blocks.
 constexpr std::size_t most_drawn = 32;
 constexpr std::uint64_t most_blocks_copied = 20'000'000;
 constexpr std::uint64_t least_cell_bytes = 16384;
@@ -29,7 +29,7 @@ bool is_more(std::uint64_t bytes, std::uint64_t than, std::uint64_t least) noexc
   return bytes >= least && static_cast<double>(bytes) > worth_joining * static_cast<double>(than);
 }
 
-// One that ends before the next begins: the file may say anything.
+// Each must end before the next begins, which a damaged file may violate.
 std::vector<std::size_t> scans_within(const order::Source& source, const Scope& scope) {
   std::vector<std::size_t> within;
   const auto& scans = source.scans();
@@ -71,7 +71,7 @@ ResidencyJoin::ResidencyJoin(const order::Source& source, const Scope& scope)
   }
 }
 
-// Evenly spread over the scans there are.
+// Evenly spread over the available scans.
 bool ResidencyJoin::is_drawn() const noexcept {
   const auto place = [&](std::size_t at) { return at * most_drawn / scans_.size(); };
   return cell_bytes_ != 0 && blocks_copied_ < most_blocks_copied &&
@@ -112,7 +112,7 @@ void ResidencyJoin::begin(const Blocks& blocks, const Mappings& mappings, std::u
   const bool has_most_live = worth.live_bytes >= most_.live_bytes;
   const bool has_most_free = worth.free_bytes >= std::max(most_.free_bytes, least_free_bytes);
   const bool is_overtaken = (!has_most_live_ || has_most_live) && (!has_most_free_ || has_most_free);
-  // The last one may be of the program's end, where all is freed: it overtakes none.
+  // The last one may be from the program's end, where all is freed: it displaces none.
   if (!is_overtaken || scans_[at_] == last_ ||
       (copied_ != SIZE_MAX && (cell_bytes_ != 0 || is_wanted(copied_)))) {
     join();
@@ -175,7 +175,7 @@ void ResidencyJoin::add_changes(const order::Run<Piece>& run) {
   }
 }
 
-// The rows of the scan's time have all come.
+// All rows of the scan's time have arrived.
 void ResidencyJoin::close() {
   is_open_ = false;
   if (touched_.is_wanted()) untouched_ = touched_.untouched();
@@ -200,11 +200,11 @@ void ResidencyJoin::join() {
     pages.facts.is_after_asked = index == after_asked_ ? 1 : 0;
     joined_.push_back({std::move(pages), index, copied_worth_});
   } catch (const trace::TraceError&) {
-    // A damaged scan is none.
+    // A damaged scan is ignored.
   }
 }
 
-// The ones with the most, and all that are wanted.
+// The maxima, and all requested scans.
 void ResidencyJoin::choose() {
   auto last = joined_.end();
   const auto mark = [&](std::uint64_t Worth::*bytes, std::uint64_t least, std::uint8_t Residency::*flag) {

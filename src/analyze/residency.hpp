@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Joins scans of the resident pages with the blocks that lived when each page
-// was looked at.
+// Joins scans of the resident pages with the blocks that were live when each page was scanned.
 //
-// All scans would take too long, so few are joined: the one with the most
-// resident memory, the last one, the two around a time that is asked for, and
-// within a tenth the ones with the most live bytes and with the most that is not
-// live. The live blocks are copied where a scan begins; what rows change while
-// it goes on is kept beside them. There is one copy at a time. A scan that is
-// worth it for its bytes alone is joined when the copy's place is needed, unless
-// one with more of them needs it: a heap that grows is copied many times, and
-// sorted once. With Scope::wants_activity others are joined for the picture alone,
-// spread over the recording, as far as the copies stay affordable.
+// Joining all scans would take too long, so only a few are joined: the one with the most resident memory, the
+// last one, the two around a requested time, and (to within a tenth) the ones with the most live and with the
+// most non-live bytes. The live blocks are copied where a scan begins; changes by rows during the scan are
+// stored beside the copy. There is one copy at a time. A scan that qualifies only by its bytes is joined when
+// its copy must make way, unless for a scan with more of these bytes: a growing heap is copied many times,
+// but sorted once. With Scope::wants_activity other scans are joined for the picture only, spread over the
+// recording, as long as the copies stay affordable.
 #pragma once
 
 #include <cstdint>
@@ -34,31 +31,31 @@ namespace heapwright::analyze {
 
 class ResidencyJoin {
  public:
-  // Does nothing for traces of samples: they do not have every block.
+  // Does nothing for sampled traces: they do not have every block.
   ResidencyJoin(const order::Source& source, const Scope& scope);
 
-  // Rows from this time on must not be added before pass() was called: there a
-  // scan begins, or ends. UINT64_MAX: there is none.
+  // Rows from this time on must not be added before pass() was called: a scan begins or ends there.
+  // UINT64_MAX: there is none.
   std::uint64_t next_ns() const noexcept { return next_ns_; }
   void pass(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes);
-  // Rows that come next, before anything changes them or the blocks; not asked for otherwise.
+  // Whether it needs the next rows, before anything changes them or the blocks.
   bool wants_rows() const noexcept { return is_open_ || touched_.is_wanted(); }
   void add(const order::Run<Piece>& run, const Blocks& blocks);
-  // After the last row, when every border is passed. `held`: by any block of the recording;
-  // `large`: by one of the C library's arenas with 128 KiB or more.
+  // Called after the last row, when every border is passed. `held`: pages of any block of the recording;
+  // `large`: pages of blocks of 128 KiB or more in the C library's arenas.
   void finish(const HeldPages& held, const HeldPages& large, Facts& facts);
 
  private:
-  // What a scan is chosen by.
+  // The criteria for choosing a scan.
   struct Worth {
     std::uint64_t live_bytes = 0;
-    std::uint64_t free_bytes = 0;  // resident and not live; what is no heap is among it
+    std::uint64_t free_bytes = 0;  // resident and not live, including memory that is not heap
   };
   struct Joined {
     ResidentPages pages;
     std::size_t scan = 0;
     Worth worth;
-    bool is_told = true;  // otherwise only drawn
+    bool is_told = true;  // otherwise only for pictures
   };
 
   void begin(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes);
@@ -79,18 +76,18 @@ class ResidencyJoin {
 
   const order::Source& source_;
   const Scope& scope_;
-  std::vector<std::size_t> scans_;  // that may be joined, of the source's
+  std::vector<std::size_t> scans_;  // that may be joined, indices in the source
   TouchedPages touched_;
   std::size_t at_ = 0;              // the next of them
-  std::size_t largest_ = SIZE_MAX;  // of the source's
+  std::size_t largest_ = SIZE_MAX;  // index in the source
   std::size_t last_ = SIZE_MAX;
   std::size_t before_asked_ = SIZE_MAX;
   std::size_t after_asked_ = SIZE_MAX;
   std::uint64_t next_ns_ = UINT64_MAX;
   bool is_open_ = false;
-  std::size_t copied_ = SIZE_MAX;  // the scan that blocks_ are of
+  std::size_t copied_ = SIZE_MAX;  // the scan that blocks_ belongs to
   Worth copied_worth_;
-  // It has the most so far of what it was copied for.
+  // The copied scan has the most so far.
   bool has_most_live_ = false;
   bool has_most_free_ = false;
   Worth most_;
@@ -98,7 +95,7 @@ class ResidencyJoin {
   std::vector<PageRange> untouched_;  // on huge pages, of the copied scan
   std::vector<OwnRange> own_ranges_;
   std::vector<Joined> joined_;
-  std::uint64_t cell_bytes_ = 0;  // 0: none are drawn
+  std::uint64_t cell_bytes_ = 0;  // 0: no pictures
   std::uint64_t blocks_copied_ = 0;
 };
 

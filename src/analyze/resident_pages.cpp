@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t page_bytes = HeldPages::page_bytes;
 constexpr std::uint64_t large_bytes = std::uint64_t{64} << 10;
-// The trace's times are cut down to so much.
+// The trace's times are rounded down to a multiple of this.
 constexpr std::uint64_t time_quantum_ns = 16;
 
 constexpr std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from,
@@ -71,7 +71,7 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
   heap_parts_.add_window(uses_, {first_own, live_.end()});
 }
 
-// Each block in the window in which it begins.
+// Each block is added in the window in which it begins.
 void ResidentPages::add_blocks(const trace::ScanWindow& window) {
   auto own = std::partition_point(owners_.own().begin(), owners_.own().end(),
                                   [&](const OwnRange& range) { return range.end <= window.begin; });
@@ -115,7 +115,8 @@ void ResidentPages::add_anonymous(const trace::PageRun& run) {
   add_empty(empty_from, run.end);
 }
 
-// Of the window's empty runs, from this one on, and of those before it that no block ended yet.
+// Computes the gaps of the window's empty runs, from this one on, and of earlier runs that no block has ended
+// yet.
 void ResidentPages::add_gaps(std::size_t first_empty) {
   auto next = first_empty;
   for (const auto& block : live_) {
@@ -136,7 +137,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   const auto page_end = page + page_bytes;
   std::uint64_t requested = 0;
   std::uint64_t used = 0;
-  auto edge = page;  // blocks may overlap where a release was missed
+  auto edge = page;  // blocks may overlap if a release was missed
   std::uint32_t site = 0;
   auto oldest_ns = looked_at_ns_;
   bool is_shared = false;
@@ -220,8 +221,8 @@ bool ResidentPages::is_of_heap(const EmptyRun& run, const HeldPages& held) {
   return found->second;
 }
 
-// What the program mapped where a block of the heap had lain before is the program's. An allocator or a pool
-// in memory of the program's own has blocks there.
+// A program's mapping at a former heap address belongs to the program, unless an allocator or a pool in it
+// has blocks.
 bool ResidentPages::may_be_free(const EmptyRun& run) const {
   return run.owner.kind != OwnerKind::own_mapping || own_with_blocks_.contains(run.owner.own_begin);
 }

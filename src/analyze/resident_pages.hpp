@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One scan, page by page, with the blocks that lived when each was looked at.
+// One scan, page by page, with the blocks that were live when each page was scanned.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace heapwright::analyze {
 
 class ResidentPages {
  public:
-  // Takes: windows x log(changes) + pages + live blocks. `sites` must outlive it. cell_bytes: of
+  // Complexity: windows x log(changes) + pages + live blocks. `sites` must outlive it. cell_bytes: see
   // PageCells.
   ResidentPages(const trace::ResidencyScan& scan, PageOwners page_owners, const BlocksOverTime& blocks,
                 const SiteMap& sites, bool is_glibc, std::uint64_t cell_bytes = 0);
@@ -38,20 +38,20 @@ class ResidentPages {
     std::uint64_t file_bytes;
   };
 
-  Residency facts;  // finish() adds the rest
-  // By finish(), most bytes first.
+  Residency facts;  // finish() fills in the rest
+  // Filled by finish(), most bytes first.
   std::vector<Owner> owners;
   std::vector<PinSite> pins;
   std::vector<PinAge> pin_ages;  // of pins, in their order
   std::vector<UntouchedSite> untouched;
   PageCells cells;
 
-  // By address; to be set before finish().
+  // By address; must be set before finish().
   std::vector<PageRange> untouched_huge;
 
   std::vector<HeapParts::Row> parts;
 
-  // Which pages ever held a block is known only at the end. `large`: a block of 128 KiB or more.
+  // Only at the end is it known which pages ever held a block. `large`: pages of blocks of 128 KiB or more.
   void finish(const HeldPages& held, const HeldPages& large);
 
  private:
@@ -60,7 +60,7 @@ class ResidentPages {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     PageOwner owner;
-    // Where no live block lies, of its mapping: whole pages.
+    // The part of its mapping without live blocks, in whole pages.
     std::uint64_t gap_begin = 0;
     std::uint64_t gap_end = UINT64_MAX;
   };
@@ -68,7 +68,7 @@ class ResidentPages {
                   const BlocksOverTime& blocks);
   void add_blocks(const trace::ScanWindow& window);
   void add_anonymous(const trace::PageRun& run);
-  // Adds the bytes of live blocks on the page; none used when there are none.
+  // Adds the bytes of live blocks on the page; zero if there are none.
   PageUse page_use(std::uint64_t page);
   void add_empty(std::uint64_t begin, std::uint64_t end);
   void add_gaps(std::size_t first_empty);
@@ -76,27 +76,27 @@ class ResidentPages {
   void add_owned(const PageOwner& owner, std::uint64_t anonymous_bytes, std::uint64_t file_bytes);
   void settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held, const HeldPages& large);
   bool is_of_heap(const EmptyRun& run, const HeldPages& held);
-  // Whether pages of the run that held a block once are free ones of a heap.
+  // Whether pages of the run that once held a block are free heap pages.
   bool may_be_free(const EmptyRun& run) const;
   void finish_untouched();
 
   PageOwners owners_;
   const SiteMap* sites_;
   std::vector<EmptyRun> empty_;
-  std::size_t first_open_ = 0;  // of empty_: above it no live block was seen yet
+  std::size_t first_open_ = 0;  // index into empty_: no live block was seen above it yet
   std::uint64_t last_live_end_ = 0;
   std::map<std::tuple<OwnerKind, std::string_view, std::uint32_t>, Owner> rows_;
   Pins pins_;
-  // By site; untouched_bytes: those that are touched.
+  // By site; untouched_bytes: temporarily the touched ones.
   std::unordered_map<std::uint32_t, UntouchedSite> large_;
   HeapParts heap_parts_;
   std::map<std::uint64_t, bool> has_held_;             // by the begin of a mapping; asked once
   std::unordered_set<std::uint64_t> own_with_blocks_;  // begins of the program's ranges
-  std::vector<LiveBlock> live_;                        // of the window at hand
+  std::vector<LiveBlock> live_;                        // of the current window
   std::vector<PageUse> uses_;                          // the same
   std::size_t next_live_ = 0;
   std::uint64_t resident_requested_ = 0;
-  std::uint64_t looked_at_ns_ = 0;  // the window at hand
+  std::uint64_t looked_at_ns_ = 0;  // time of the current window
 };
 
 }  // namespace heapwright::analyze

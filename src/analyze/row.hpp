@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A heap call reduced to what pairing needs: one row per address that
-// becomes live or dead. A realloc that moves a block is two rows, so that
-// other threads' calls may come in between.
+// A heap call reduced to what pairing needs: one row per address that becomes live or dead. A realloc that
+// moves a block is two rows, so that other threads' calls may come in between.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +20,11 @@ enum RowFlag : std::uint8_t {
   row_in_realloc = 2,    // one of the two sides of a realloc
   row_is_wide = 4,       // `size` is an index into Piece::wide
   row_not_chosen = 8,    // filtered out: paired, but not counted
-  row_size_stated = 16,  // a sized release: `size` is what the caller said
+  row_size_stated = 16,  // a sized release: `size` is the caller's
   // Set once a release has found its block:
   row_by_other_thread = 32,
-  // No block but a mapping: `size` is an index into Piece::mappings, and the address is odd, as no
-  // block's is.
+  // A mapping instead of a block: `size` is an index into Piece::mappings, and the address is odd, unlike any
+  // block's.
   row_is_mapping = 128,
   row_paired = 64,  // and is to be counted: `size` and `stack` are the block's, `address` is its lifetime
 };
@@ -53,7 +52,7 @@ struct Row {
 };
 static_assert(sizeof(Row) == 32);
 
-// What does not fit a row.
+// Data that does not fit into a row.
 struct WideRow {
   std::uint64_t size = 0;
   std::uint64_t excess = 0;
@@ -65,7 +64,7 @@ struct MappingRow {
   std::uint64_t address = 0;
   std::uint64_t size = 0;
   std::uint64_t old_address = 0;  // mremap's
-  std::uint64_t detail = 0;       // the event's usable: see trace/event.hpp
+  std::uint64_t detail = 0;       // the event's usable field: see trace/event.hpp
 };
 
 // A row whose call was slow, or in which the kernel did something.
@@ -74,9 +73,8 @@ struct NotedRow {
   trace::KernelWork work;
 };
 
-// The rows of one chunk, or of a slice of it. Room is kept between uses and
-// not cleared: a fresh megabyte per chunk would cost more in page faults
-// than the rows do.
+// The rows of one chunk, or of a slice of it. Memory is kept between uses and not cleared: a fresh megabyte
+// per chunk would cost more in page faults than the rows do.
 class Piece {
  public:
   // Rows beyond count() that may be read (for prefetching); zeroed by close.
@@ -86,7 +84,7 @@ class Piece {
   std::vector<WideRow> wide;
   std::vector<MappingRow> mappings;
   std::vector<NotedRow> noted;   // by row
-  bool has_paired_rows = false;  // perhaps
+  bool has_paired_rows = false;  // possibly
 
   // Empties the piece and makes room for `capacity` rows.
   Row* open(std::size_t capacity) {

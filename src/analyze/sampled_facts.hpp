@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The last step of a sampled trace's analysis: sums of weights in units
-// (SamplingWeight) become numbers of calls and bytes.
+// The last step of analysing a sampled trace: converts sums of weights in units (SamplingWeight) to numbers
+// of calls and bytes.
 #pragma once
 
 #include <cstdint>

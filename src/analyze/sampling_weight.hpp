@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many calls one sampled call stands for. A block of `size` bytes is
-// sampled with probability p = 1 - exp(-size / mean); its weight is 1 / p, a
-// real number. It is kept in units of 1 / 4096, so that sums stay integers
-// (as they are without sampling) and no weight is off by more than 0.013 %.
-// A block of 0 bytes is sampled like one of 1.
+// How many calls one sampled call stands for. A block of `size` bytes is sampled with probability p = 1 -
+// exp(-size / mean); its weight is 1 / p, a real number. It is stored in units of 1 / 4096, so that sums stay
+// integers (as without sampling) and no weight is off by more than 0.013 %. A block of 0 bytes is sampled
+// like one of 1.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ class SamplingWeight {
   explicit SamplingWeight(std::uint64_t sample_mean_bytes) : mean_bytes_(sample_mean_bytes) {}
 
   bool is_sampled() const noexcept { return mean_bytes_ != 0; }
-  // What a call that is surely recorded weighs.
+  // The weight of a call that is certain to be recorded.
   std::uint64_t unit() const noexcept { return is_sampled() ? units_of_one : 1; }
   // 1 / p of a sampled block.
   double real(std::uint64_t size_bytes) const noexcept;

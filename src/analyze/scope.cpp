@@ -13,13 +13,13 @@ namespace {
 constexpr std::uint64_t quantum_ns = 64;
 constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
 
-// Of what was over before nothing is known, so calls from before are not counted either: what they made is
-// there like what lived before a window.
+// Nothing is known about blocks that ended earlier, so earlier calls are not counted either: their blocks are
+// treated like those from before a window.
 std::uint64_t from_ns_of(const Options& options, const order::Source& source) {
   return std::max(options.from_ns, source.metadata().forgotten_before_ns);
 }
 
-// Up to the end of the process: a program that only waits after its last call holds what it held.
+// Up to the end of the process: a program that only waits after its last call still holds its memory.
 TimeSteps make_steps(const Options& options, const order::Source& source, const order::Schedule& schedule) {
   std::uint64_t from_ns = UINT64_MAX;
   std::uint64_t to_ns = end_ns_of(source);

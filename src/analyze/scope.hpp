@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one analysis looks at: the options, made ready for the hot loops.
+// The scope of one analysis: the options, prepared for the hot loops.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Scope {
   Scope(const Options& options, const order::Source& source, const order::Schedule& schedule,
         const PipelineLimits& limits);
 
-  // Releases must be looked at together with their blocks: some blocks are
-  // filtered out, or weigh more than one.
+  // Releases must be processed together with their blocks: some blocks are filtered out, or weigh more than
+  // one.
   bool follows_blocks() const noexcept { return has_block_filter_ || weight.is_sampled(); }
   bool is_chosen(std::uint32_t lane, std::uint64_t size_bytes, std::uint32_t stack) const noexcept {
     return lane_chosen_[lane] != 0 && size_bytes >= min_size_bytes_ && size_bytes <= max_size_bytes_ &&
@@ -40,7 +40,7 @@ class Scope {
   RecordedSpans recorded;
   std::uint64_t from_ns;
   std::uint64_t to_ns;
-  bool has_window_start;  // something may come before from_ns
+  bool has_window_start;  // there may be events before from_ns
   std::uint32_t slowest_calls;
   std::size_t histogram_counts;
   bool wants_activity;
@@ -49,8 +49,8 @@ class Scope {
   std::uint64_t at_ns;  // see Options
   CauseRules cause_rules;
   const std::vector<std::uint32_t>& thread_of_lane;
-  // How late a release may come after its address was handed out again: the
-  // quantum of the times, or without durations the time a call may take.
+  // How late a release may come after its address was reused: the quantum of the times, or without durations
+  // the time a call may take.
   std::uint64_t inversion_ns;
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One histogram per site, kept as small as its values allow: a span of
-// 32-bit counts over the octaves the site has seen, grown when a value falls
-// outside. A site with one size costs 32 bytes, not 2 KB.
+// One histogram per site, kept as small as its values allow: a span of 32-bit counts over the octaves the
+// site has seen, which grows when a value falls outside. A site with one size costs 32 bytes, not 2 KB.
 //
 // Invariant: span.base % 8 == 0 and span.length % 8 == 0.
 #pragma once
@@ -18,13 +17,13 @@ namespace heapwright::analyze {
 class SiteHistograms {
  public:
   SiteHistograms() = default;
-  // most_counts: of all sites together, 4 bytes each.
+  // most_counts: limit over all sites, 4 bytes each.
   SiteHistograms(std::size_t site_count, std::size_t most_counts)
       : spans_(site_count), most_counts_(most_counts) {}
 
   [[gnu::always_inline]] void add(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight) {
     const auto& span = spans_[site];
-    const auto index = bucket - span.base;  // wraps below base, so one test does
+    const auto index = bucket - span.base;  // wraps below base, so one comparison suffices
     if (index < span.length) [[likely]] {
       auto& count = pool_[span.offset + index];
       const auto sum = count + weight;
@@ -38,7 +37,7 @@ class SiteHistograms {
   }
   // Adds one site's counts to `counts`, one value per bucket.
   void add_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
-  // The weight of values that found no room: they are in no histogram.
+  // The weight of values that did not fit: they are in no histogram.
   std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:

@@ -58,7 +58,8 @@ void SiteSeries::put(Row& row, const SiteMoment& moment) const {
 
 void SiteSeries::begin_row(Row& row, std::uint32_t site) {
   row.site = site;
-  // Until the rows run out nobody is without one for want of room: before, the site held nothing.
+  // As long as there are free rows, every site that holds something has one; so before, this site held
+  // nothing.
   row.first_bin = rows_.size() < rows_limit_ ? 0 : closed_;
   row.largest_bytes = 0;
   row.moments.assign(bins_ - row.first_bin, {});
@@ -72,7 +73,7 @@ std::vector<std::uint32_t> SiteSeries::rows_smallest_first() const {
   return numbers;
 }
 
-// Largest first: they take free rows, then those of the smallest.
+// Largest first: they take free rows, then those of the smallest sites.
 void SiteSeries::begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& lives) {
   std::sort(newcomers.begin(), newcomers.end(),
             [](const Newcomer& a, const Newcomer& b) { return a.bytes > b.bytes; });

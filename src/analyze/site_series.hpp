@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What each site held in the course of time: a copy of its live blocks at the
-// end of equal bins. Costs nothing between their ends.
+// What each site held over time: a copy of its live blocks at the end of equal bins. Costs nothing between
+// bin ends.
 //
-// A site gets a row when it first holds something at a bin's end. There are
-// at most most_rows: beyond, a site whose live bytes exceed the most that the
+// A site gets a row when it first holds something at the end of a bin. There are at most most_rows: beyond
+// that, a site whose live bytes exceed the most that the smallest row ever held takes over that row, and its
+// series begins there.
 // smallest row ever held takes that row, and its own course begins there.
 #pragma once
 
@@ -19,7 +20,7 @@ namespace heapwright::analyze {
 
 struct Facts;
 
-// A block that is being reallocated as a bin ends: its site holds the old one still.
+// A block that is being reallocated at the end of a bin: its site still holds the old one.
 struct SiteTransit {
   std::uint32_t site = 0;
   std::uint64_t bytes = 0;
@@ -28,19 +29,19 @@ struct SiteTransit {
 };
 using SiteTransits = std::vector<SiteTransit>;
 
-// Not thread-safe. Memory: at most rows x bins x 24 bytes (6 MiB) and 4 bytes a site.
+// Not thread-safe. Memory: at most rows x bins x 24 bytes (6 MiB) and 4 bytes per site.
 class SiteSeries {
  public:
   static constexpr std::uint32_t most_bins = 256;
   static constexpr std::size_t most_rows = 1024;
 
-  // A bin is one step of the timeline, or several where these are more than most_bins.
+  // A bin is one step of the timeline, or several if there are more than most_bins steps.
   SiteSeries(const TimeSteps& steps, std::size_t sites, std::size_t rows = most_rows);
 
-  // Copies what lives now into every bin that ends with one of the first
-  // `closed_steps` of the timeline. Complexity: O(sites) for each such bin.
+  // Copies the present live state into every bin that ends with one of the first `closed_steps` of the
+  // timeline. Complexity: O(sites) for each such bin.
   void close_steps(std::size_t closed_steps, const SiteLives& lives, const SiteTransits& transits = {});
-  // Closes the rest and fills the facts' series.
+  // Closes the remaining bins and fills the facts' series.
   void finish(const SiteLives& lives, Facts& facts);
 
  private:
@@ -50,7 +51,7 @@ class SiteSeries {
     std::uint32_t site = 0;
     std::uint32_t first_bin = 0;
     std::uint64_t largest_bytes = 0;
-    std::vector<SiteMoment> moments;  // first_bin and after; the latest where it ended
+    std::vector<SiteMoment> moments;  // from first_bin; the most recent one where it ended
   };
   struct Newcomer {
     std::uint32_t site;

@@ -39,7 +39,7 @@ SiteMap::SiteMap(const Options& options, std::size_t stack_count)
   if (sites_.size() != stack_count_) {
     throw std::invalid_argument("site_of_stack must have one entry per stack of the trace");
   }
-  // A site without a stack has no meaning, so there are never more of them.
+  // A site without a stack is meaningless, so there are never more sites than stacks.
   const auto highest = *std::max_element(sites_.begin(), sites_.end());
   if (highest >= stack_count_) {
     throw std::invalid_argument("site_of_stack names a site beyond the number of stacks");

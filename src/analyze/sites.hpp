@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who allocates: sums per call stack, folded into sites when the trace is
-// done. What a call alone tells (StackCalls) is kept apart from what takes
-// pairing (StackLives), because the two are counted by different threads.
+// Who allocates: sums per call stack, merged into sites at the end of the trace. Facts of single calls
+// (StackCalls) are separate from those that need pairing (StackLives), because different threads count them.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +17,10 @@ namespace heapwright::analyze {
 struct Facts;
 struct Options;
 
-// The site of a stack: itself when no grouping was given.
+// The site of a stack: the stack itself if no grouping was given.
 class SiteMap {
  public:
-  // Throws std::invalid_argument when the options do not fit the trace.
+  // Throws std::invalid_argument if the options do not fit the trace.
   SiteMap(const Options& options, std::size_t stack_count);
 
   std::uint32_t site_of(std::uint32_t stack) const noexcept { return is_identity_ ? stack : sites_[stack]; }
@@ -48,12 +47,12 @@ struct alignas(64) StackCalls {
   std::uint64_t allocator_ns;
   std::uint64_t max_ns;
   std::uint64_t max_bytes;
-  std::uint64_t min_bytes_inverted;  // so that 0 is none
+  std::uint64_t min_bytes_inverted;  // inverted, so that 0 means none
 
   void add(const StackCalls& other) noexcept;
 };
 
-// Calls of one stack that ask for the same.
+// Calls of one stack with equal requests.
 struct SiteCalls {
   std::uint64_t calls;
   std::uint64_t size_bytes;  // of each
@@ -69,7 +68,7 @@ class SiteCallSums {
  public:
   SiteCallSums(const SiteMap& map, std::size_t histogram_counts);
 
-  // Adds all but the latencies' buckets.
+  // Adds everything but the latency buckets.
   void add(std::uint32_t stack, const SiteCalls& calls) {
     auto& sums = stacks_[stack];
     sums.allocations += calls.calls;
@@ -88,10 +87,10 @@ class SiteCallSums {
     latencies_.add(site, duration_bucket, calls);
   }
   void add(const SiteCallSums& other);
-  // Adds how often each bucket of sizes was asked for.
+  // Adds the number of requests in each bucket of sizes.
   void add_sizes_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
   std::uint64_t sizes_left_out() const noexcept;
-  // Fills the calls' columns of stacks, site_latency, site_sizes, and what was left out of these.
+  // Fills the calls' columns of stacks, site_latency, site_sizes, and what these left out.
   void finish(Facts& facts) const;
 
  private:
@@ -103,8 +102,8 @@ class SiteCallSums {
   std::vector<const SiteCallSums*> others_;
 };
 
-// Live bytes and blocks of one group, with their values at the moment of the
-// peak: copied when the group changes for the first time after the peak.
+// Live bytes and blocks of one group, with their values at the peak: copied when the group first changes
+// after the peak.
 struct LiveShare {
   std::uint64_t bytes;
   std::uint64_t blocks;
@@ -143,7 +142,7 @@ struct alignas(64) StackLife {
   }
 };
 
-// Ordered part: what became of each stack's blocks.
+// Ordered part: the fate of each stack's blocks.
 class SiteLives {
  public:
   explicit SiteLives(const SiteMap& map);
@@ -159,7 +158,7 @@ class SiteLives {
     site.blocks += weight;
     site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
   }
-  // The own peaks with a block that is gone again.
+  // The group's own peak, including a block that is already freed.
   [[gnu::always_inline]] void raise(std::uint32_t stack, std::uint64_t bytes) noexcept {
     auto& life = stacks_[stack];
     life.raise(life.live.bytes + bytes, life.live.blocks + 1);
@@ -184,14 +183,14 @@ class SiteLives {
   void add_temporary(std::uint32_t stack, std::uint64_t weight) noexcept {
     stacks_[stack].temporaries += weight;
   }
-  // Counts from zero; what is live stays.
+  // Resets the counts; live blocks stay.
   void begin_window(std::uint64_t version);
   void finish(std::uint64_t version, Facts& facts);
 
  private:
   struct alignas(32) SiteLive {
     std::uint64_t bytes;
-    std::uint64_t excess_bytes;  // usable beyond these
+    std::uint64_t excess_bytes;  // usable beyond the requested ones
     std::uint64_t blocks;
     std::uint64_t peak_bytes;
   };
@@ -200,7 +199,7 @@ class SiteLives {
   ZeroedArray<SiteLive> sites_;
 };
 
-// Sums facts.stacks into facts.sites; own peaks of sites are kept.
+// Sums facts.stacks into facts.sites; the own peaks of sites are kept.
 void fold_stacks_into_sites(const SiteMap& map, Facts& facts);
 
 }  // namespace heapwright::analyze

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which sizes are asked for. Small sizes are counted one by one; the classes
-// follow from that count when the trace is done.
+// The requested sizes. Small sizes are counted individually; the size classes are derived from that at the
+// end of the trace.
 #pragma once
 
 #include <array>
@@ -32,8 +32,7 @@ class Sizes {
 
  private:
   static constexpr std::uint64_t exact_limit_bytes = 65536;
-  // Distinct large sizes told apart for common_sizes; beyond it only the
-  // classes count.
+  // Distinct large sizes counted individually for common_sizes; beyond this, only the classes count.
   static constexpr std::size_t large_limit = std::size_t{1} << 20;
 
   void add_large(std::uint64_t size_bytes, std::uint64_t weight);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Slow calls in the course of time, by cause and by how long they took.
+// Slow calls over time, by cause and duration.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ class TimeSteps;
 struct Facts;
 struct SlowCall;
 
-// Not thread-safe. Memory: 64 bytes for each step with calls of one cause that took equally long.
+// Not thread-safe. Memory: 64 bytes for each step with calls of one cause and duration.
 class SlowBins {
  public:
-  // span: cut into Activity's bins, and outlives this; nullptr: nothing is kept.
+  // span: divided into Activity's bins; must outlive this; nullptr: stores nothing.
   explicit SlowBins(const TimeSteps* span = nullptr) : span_(span) {}
 
   // A slow call with its cause. It counts where Activity counts it: an allocation at its end.
   void add(const SlowCall& call);
   void add(const SlowBins& other);
   void clear() { sums_.clear(); }
-  // facts.bin_end_ns has the bins already.
+  // facts.bin_end_ns must already have the bins.
   void finish(Facts& facts) const;
 
  private:

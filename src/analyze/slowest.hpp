@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The longest calls of all, kept in a heap whose top is the shortest of them.
+// The longest calls of all, in a heap with the shortest of them at the top.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Slowest {
  public:
   explicit Slowest(std::uint32_t limit) : limit_(limit), floor_ns_(limit == 0 ? UINT64_MAX : 1) {}
 
-  // Cheap test before a SlowCall is put together.
+  // Cheap test before a SlowCall is constructed.
   bool is_candidate(std::uint32_t duration_ns) const noexcept { return duration_ns >= floor_ns_; }
   void add(const SlowCall& call);
   void add(const Slowest& other);

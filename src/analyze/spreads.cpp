@@ -106,7 +106,7 @@ void LiveSpreads::Live::change(double sign, double term, double size_bytes, std:
   largest_bytes = std::max(largest_bytes, std::sqrt(term) * size_bytes);
 }
 
-// Sums of floating point numbers that were added and taken away again may end just below zero.
+// Floating-point sums with additions and subtractions may end just below zero.
 LiveSpread LiveSpreads::Live::finish(std::uint64_t version) noexcept {
   keep_peak(version);
   const auto spread = [](double variance, double largest) {

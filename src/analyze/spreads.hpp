@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What the intervals of a sampled trace's estimates are computed from.
+// The basis of the confidence intervals for a sampled trace's estimates.
 //
-// A block of s bytes is in the trace with probability p = 1 - exp(-s / mean),
-// whatever becomes of other blocks (Poisson sampling). A sum of x over all
-// blocks is estimated by the sum of x / p over the blocks in the trace
-// (Horvitz and Thompson, "A generalization of sampling without replacement
-// from a finite universe", 1952); the variance of that by the sum of
-// (1 - p) / p^2 * x^2 over the same blocks (Särndal, Swensson and Wretman,
-// "Model Assisted Survey Sampling", 1992, chapter 3.5). Spread holds this sum
-// and its largest term's root.
+// A block of s bytes is in the trace with probability p = 1 - exp(-s / mean), independently of other blocks
+// (Poisson sampling). A sum of x over all blocks is estimated by the sum of x / p over the blocks in the
+// trace (Horvitz and Thompson, "A generalization of sampling without replacement from a finite universe",
+// 1952); its variance by the sum of (1 - p) / p^2 * x^2 over the same blocks (Särndal, Swensson and Wretman,
+// "Model Assisted Survey Sampling", 1992, chapter 3.5). Spread holds this sum and the root of its largest
+// term.
 //
-// Every trace that is not sampled leaves these classes empty.
+// For traces that are not sampled, these classes stay empty.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +27,7 @@ namespace heapwright::analyze {
 
 struct Facts;
 
-// Adds one sampled block: `term` is (1 - p) / p^2, `x` what is summed.
+// Adds one sampled block: `term` is (1 - p) / p^2, `x` is the summed quantity.
 inline void add_term(Spread& spread, double term, double x) noexcept {
   spread.variance += term * x * x;
   spread.largest = std::max(spread.largest, std::sqrt(term) * x);
@@ -39,7 +37,7 @@ inline void add_spread(Spread& spread, const Spread& other) noexcept {
   spread.largest = std::max(spread.largest, other.largest);
 }
 
-// Order-free part: of the allocations. One for each decoding thread.
+// Order-free part: allocations. One for each decoding thread.
 class CallSpreads {
  public:
   CallSpreads(const SiteMap& map, const SamplingWeight& weight, std::size_t lanes, std::size_t steps);
@@ -63,19 +61,19 @@ class CallSpreads {
   std::vector<double> steps_;  // of the allocations
 };
 
-// Ordered part: of what is live.
+// Ordered part: live blocks.
 class LiveSpreads {
  public:
   LiveSpreads(const SiteMap& map, const SamplingWeight& weight);
 
   bool is_sampled() const noexcept { return weight_.is_sampled(); }
-  // Before the block counts as live, and before it does not: `version` as of LivePeak.
+  // Called before the block counts as live, and before it stops to: `version` as in LivePeak.
   void add_block(std::uint32_t stack, std::uint64_t size_bytes, std::uint64_t version) noexcept;
   void remove_block(std::uint32_t stack, std::uint64_t size_bytes, std::uint64_t version) noexcept;
-  // Steps of the timeline are closed with what lives now.
+  // Closes steps of the timeline with the present state.
   void close_steps(std::size_t closed) { steps_.resize(std::max(closed, steps_.size()), bytes_variance_); }
   void begin_window(std::uint64_t version) noexcept;
-  // `steps`: of the timeline, in all.
+  // `steps`: all steps of the timeline.
   void finish(std::uint64_t version, std::size_t steps, Facts& facts);
 
  private:
@@ -84,7 +82,7 @@ class LiveSpreads {
     double bytes;
     double at_peak_blocks;
     double at_peak_bytes;
-    double largest_blocks;  // of all blocks that ever lived: not less than of those that live
+    double largest_blocks;  // over all blocks that ever lived: not less than over the live ones
     double largest_bytes;
     std::uint64_t peak_version;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who frees whose blocks, and what each thread does.
+// Which threads free whose blocks, and what each thread does.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace heapwright::analyze {
 
 struct CrossThread;
 
-// Order-free sums of one thread's calls, releases of blocks apart.
+// Order-free sums of one thread's calls, except for releases of blocks.
 struct ThreadCalls {
   std::uint64_t allocations = 0;
   std::uint64_t bytes = 0;
@@ -25,11 +25,11 @@ struct ThreadCalls {
 
 // Ordered state of one lane.
 struct ThreadLife {
-  std::uint64_t last_address = 0;   // of the thread's latest allocation, until freed
+  std::uint64_t last_address = 0;   // address of the thread's latest allocation, until freed
   std::uint64_t last_begin_ns = 0;  // of that call
   std::uint32_t last_size = 0;      // as in its row; 0: wide
   std::uint32_t last_stack = 0;
-  std::uint32_t run_length = 0;  // releases since
+  std::uint32_t run_length = 0;  // releases since the latest allocation
   std::uint64_t live_bytes = 0;  // of blocks it allocated
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t temporaries = 0;
@@ -42,7 +42,7 @@ struct ThreadLife {
     releases += weight;
     release_ns += ns;
   }
-  // The peak with a block that is gone again.
+  // The peak including a block that is already freed.
   void raise(std::uint64_t bytes) noexcept {
     peak_live_bytes = live_bytes + bytes > peak_live_bytes ? live_bytes + bytes : peak_live_bytes;
   }
@@ -74,7 +74,7 @@ class CrossThreadCounts {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
   };
-  // Beyond it, pairs not seen before are summed in one cell.
+  // Beyond this limit, new pairs are summed in one cell.
   static constexpr std::size_t pair_limit = std::size_t{1} << 20;
 
   Cell& cell_of(std::uint64_t pair);

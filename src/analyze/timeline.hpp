@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The course of things in equal steps of time: allocations and other calls
-// per step (order-free), releases and live bytes at the end of each step
-// (ordered), resident bytes (sampled).
+// The recording in equal steps of time: allocations and other calls per step (order-free), releases and live
+// bytes at the end of each step (ordered), resident bytes (sampled).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace heapwright::analyze {
 
-// [from_ns, to_ns) cut into `points` steps.
+// [from_ns, to_ns) divided into `points` steps.
 class TimeSteps {
  public:
   TimeSteps(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t points);
@@ -24,7 +23,7 @@ class TimeSteps {
   // Times outside the span belong to the first or last step.
   std::uint32_t step_of(std::uint64_t time_ns) const noexcept;
   std::uint64_t end_of(std::uint32_t step) const noexcept;
-  // The same of 64 equal parts.
+  // The same for 64 equal parts.
   std::uint32_t part_of(std::uint64_t time_ns) const noexcept { return place_of(time_ns, 64); }
 
  private:
@@ -41,7 +40,7 @@ class TimelineCalls {
   explicit TimelineCalls(std::uint32_t points) : steps_(points) {}
   void add(std::uint32_t step, std::uint64_t allocations, std::uint64_t allocator_ns) noexcept;
   void add(const TimelineCalls& other) noexcept;
-  void finish(std::vector<TimelinePoint>& timeline) const;  // it has its size already
+  void finish(std::vector<TimelinePoint>& timeline) const;  // must already have its final size
 
  private:
   struct Step {
@@ -65,14 +64,13 @@ class TimelineLive {
       usable_at_highest_ = usable_bytes;
     }
   }
-  // The time at which close_steps is due. The last step stays open until
-  // finish, for what happens exactly at its end.
+  // When close_steps is due. The last step stays open until finish, for events exactly at its end.
   std::uint64_t next_border_ns() const noexcept;
   // Closes every step that ends at or before `time_ns` with the present state.
   void close_steps(std::uint64_t time_ns, const LivePeak& live);
   std::size_t closed() const noexcept { return points_.size(); }
   void begin_window(const LivePeak& live);
-  // Adds to what TimelineCalls gave.
+  // Adds to what TimelineCalls has filled in.
   void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples,
               std::vector<TimelinePoint>& timeline);
 

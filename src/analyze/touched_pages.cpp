@@ -6,14 +6,14 @@
 namespace heapwright::analyze {
 namespace {
 
-// Evenly spread, the last one among them.
+// Evenly spread, including the last one.
 constexpr std::size_t most_samples = 8;
 
 bool is_huge(const trace::PageRun& run) noexcept {
   return run.is_huge && run.kind == trace::PageKind::anonymous;
 }
 
-// A damaged scan is none.
+// A damaged scan is ignored.
 trace::ResidencyScan decoded(const order::Source& source, std::size_t scan) {
   try {
     return source.decode(source.scans()[scan]);
@@ -37,7 +37,7 @@ TouchedPages::TouchedPages(const order::Source& source, const std::vector<std::s
   if (samples != 0) stride_ = 1 + runs / samples * scans.size() / std::max<std::uint64_t>(most_runs, 1);
 }
 
-// A block that ends counts as well: it may have been touched after the last scan.
+// A freed block counts as well: it may have been touched after the last scan.
 void TouchedPages::add(const order::Run<Piece>& run, const Blocks& blocks) {
   const auto* const rows = run.piece->rows();
   for (auto index = run.from; index < run.to; ++index) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A fixed array of zeroed plain structs whose pages cost nothing until they
-// are written: stack ids are many, stacks that allocate are few.
+// A fixed array of zeroed plain structs whose pages cost nothing until they are written: there are many stack
+// ids, but few stacks allocate.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class ZeroedArray {
   ZeroedArray() = default;
   explicit ZeroedArray(std::size_t count) : size_(count) {
     if (count != 0) {
-      // calloc hands large requests to mmap, which gives untouched pages, but
-      // aligns to 16 bytes only: one element more is room to align in.
+      // calloc passes large requests to mmap, which gives untouched pages but aligns only to 16 bytes: one
+      // more element leaves room to align.
       memory_.reset(std::calloc(count + 1, sizeof(T)));
       if (!memory_) {
         throw std::bad_alloc();

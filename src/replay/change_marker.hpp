@@ -4,11 +4,10 @@
 //
 // An arena or a node_pool belongs to one thread: each thread that allocates blocks of these sites has its
 // own. A block that another thread reallocates is served by the heap from its start.
-//   arena         a free does nothing. When none of a thread's blocks are live any more, that thread resets
-// its
-//                 arena: at once, or before its next block if another thread freed the last one. With a
-// phase:
-//                 when the thread ends that phase; blocks that outlive it are served by the heap.
+//   arena         a free does nothing. When none of a thread's blocks are live any more, that thread
+//                 resets its arena: at once, or before its next block if another thread freed the last
+//                 one. With a phase: when the thread ends that phase; blocks that outlive it are served
+//                 by the heap.
 //   node_pool     a block that another thread frees is served by the heap.
 //   buffer_cache  each thread allocates from and frees to its own cache.
 //   reserve       a block has its largest size from the start, and its steps of growth do nothing: reallocs,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What happened bin by bin, for pictures that follow a span of time. A row is there only where
-// something changed. Bin 0 is the moment at which the time looked at begins.
+// Activity by time bin, for graphs of a span of time. There is a row only where something changed. Bin 0 is
+// the begin of the analysed time.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace heapwright::analyze {
 
 inline constexpr std::uint32_t most_bins = 256;  // a power of two
 
-// What the blocks of one stack did within a bin, and held at its end.
+// Activity of the blocks of one stack within a bin, and what it held at its end.
 struct PathBin {
   std::uint32_t stack = 0;
   std::uint32_t bin = 0;
@@ -20,7 +20,7 @@ struct PathBin {
   std::uint64_t live_blocks = 0;
 };
 
-// What one thread called within a bin.
+// One thread's calls within a bin.
 struct ThreadBin {
   std::uint32_t thread = 0;
   std::uint32_t bin = 0;
@@ -30,7 +30,7 @@ struct ThreadBin {
   std::uint64_t allocator_ns = 0;
 };
 
-// Calls of a bin that took equally long, within 12.5 %.
+// Calls of a bin with the same duration, to within 12.5 %.
 struct LatencyBin {
   std::uint32_t bin = 0;
   std::uint8_t is_release = 0;
@@ -38,8 +38,8 @@ struct LatencyBin {
   std::uint64_t calls = 0;
 };
 
-// Slow calls of a bin with one cause that took equally long, within 12.5 %. All of a run's sum up to
-// the slow calls by entry point and cause.
+// Slow calls of a bin with the same cause and duration, to within 12.5 %. The sum over all bins gives the
+// slow calls by entry point and cause.
 struct SlowBin {
   std::uint32_t bin = 0;
   std::uint8_t of = 0;     // 0: allocations; 1: releases; 2: others

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls by what was called, and by the size asked for.
+// Calls by entry point, and by requested size.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct BySizeClass {
   Latency release_latency;  // releases of blocks of this class
 };
 
-// A size that was asked for often.
+// A frequently requested size.
 struct CommonSize {
   std::uint64_t size_bytes = 0;
   std::uint64_t allocations = 0;
@@ -45,18 +45,18 @@ struct SlowCall {
   std::uint32_t stack = 0;       // allocation: of the call; release: of the call when
                                  // recorded, otherwise of the block's allocation
   std::uint64_t size_bytes = 0;  // of the block
-  // Of calls of at least 20 us:
+  // For calls of at least 20 us:
   std::uint8_t cause = 0;  // SlowCause
-  std::uint8_t work = 0;   // the same of its time on a processor alone
+  std::uint8_t work = 0;   // the main part of its time on a processor; SlowCause
   std::uint32_t faults = 0;
   std::uint64_t fault_ns = 0;
   std::uint64_t waited_ns = 0;
   std::uint64_t preempted_ns = 0;
   std::uint32_t mappings = 0;
   std::uint64_t mapped_bytes = 0;
-  std::uint64_t small_frees = 0;        // consolidation: small blocks freed since the last one, about
-  std::uint32_t small_frees_stack = 0;  // where most of them were allocated, if one site made most
-  std::uint32_t block_stack = 0;        // release: of the block's allocation; 0: not known
+  std::uint64_t small_frees = 0;        // consolidation: small blocks freed since the last one, approximately
+  std::uint32_t small_frees_stack = 0;  // where most of them were allocated, if one site allocated most
+  std::uint32_t block_stack = 0;        // release: of the block's allocation; 0: unknown
 };
 
 }  // namespace heapwright::analyze

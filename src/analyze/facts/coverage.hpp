@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of the run was recorded, and whether the recording is whole.
+// Which part of the run was recorded, and whether the recording is complete.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace heapwright::analyze {
 
-// A time in which calls were recorded: [from_ns, to_ns).
+// A time span in which calls were recorded: [from_ns, to_ns).
 struct Span {
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = 0;
@@ -23,12 +23,12 @@ struct Coverage {
   bool is_whole_run = true;  // recorded from beginning to end
 };
 
-// Whether every call of the times covered is in the trace, and if not, why.
+// Whether every call of the covered times is in the trace, and if not, why.
 struct Completeness {
   // Within the coverage: end mark present, nothing dropped, no damage, no gaps.
   bool is_complete = false;
   std::uint64_t dropped = 0;
-  std::uint64_t sequence_gaps = 0;   // events missing by their numbers
+  std::uint64_t sequence_gaps = 0;   // events missing, by gaps in their numbers
   std::vector<std::string> reasons;  // empty when complete
 };
 

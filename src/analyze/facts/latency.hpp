@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How long calls took.
+// Call durations.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::analyze {
 
-// Latency of the real calls. Percentiles are interpolated within a bucket
-// (error at most 6.25 %); max and sum are exact.
+// Latency of the real calls. Percentiles are interpolated within a bucket (error at most 6.25 %); max and sum
+// are exact.
 struct Latency {
   std::uint64_t calls = 0;
   std::uint64_t sum_ns = 0;

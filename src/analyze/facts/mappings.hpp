@@ -6,9 +6,9 @@
 
 namespace heapwright::analyze {
 
-// Memory that the program mapped itself, by the site of the mmap, mremap or sbrk.
-// Mapped is not resident. mremap ends the old mapping and makes a new one.
-// Lengths are whole pages. Older traces do not say what is of files or reserved.
+// Memory that the program mapped itself, by the site of the mmap, mremap or sbrk. Mapped does not mean
+// resident. mremap ends the old mapping and makes a new one. Lengths are whole pages. Older traces do not say
+// what is file-backed or reserved.
 struct MappingSite {
   std::uint32_t site = 0;
   std::uint64_t calls = 0;

@@ -6,7 +6,7 @@
 
 namespace heapwright::analyze {
 
-// Releases of one thread without an allocation of its own, or a gap of a millisecond, between them.
+// Releases of one thread without an allocation by it, or a gap of a millisecond, between them.
 struct ReleaseRun {
   std::uint32_t thread = 0;
   std::uint32_t site = 0;  // of most of the blocks
@@ -17,26 +17,26 @@ struct ReleaseRun {
   std::uint64_t release_ns = 0;  // of the calls
 };
 
-// Blocks of a site that died in runs of releases which left next to none of
-// the site: no more than an eighth of what they took.
+// Blocks of a site that were freed in runs of releases which left almost none of the site's blocks: at most
+// an eighth of what they freed.
 struct EmptiedSite {
-  std::uint32_t leader = 0;  // the site of most blocks of these runs
+  std::uint32_t leader = 0;  // the site with the most blocks in these runs
   std::uint32_t site = 0;
   std::uint64_t runs = 0;
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
 };
 
-// Blocks that gave way to a larger one: a thread allocated at their site from
-// 1.25 to 4 times their size, and released them next. Vectors, strings and
-// hash tables grow so. Chains: buffers, however often they grew.
+// Blocks that were replaced by a larger one: a thread allocated 1.25 to 4 times their size at their site, and
+// freed them next. Vectors, strings and hash tables grow this way. Chains: buffers, however often they grew.
 struct CopiedGrowth {
   std::uint32_t site = 0;
   std::uint64_t steps = 0;
-  std::uint64_t copied_bytes = 0;  // at most: sum of the smaller sizes
-  std::uint64_t time_ns = 0;       // begin of the allocations to end of the releases, the recorder's included
+  std::uint64_t copied_bytes = 0;  // upper bound: sum of the smaller sizes
+  std::uint64_t time_ns =
+      0;  // begin of the allocations to end of the releases, including the recorder's time
   std::uint64_t chains = 0;
-  std::uint64_t final_p50_bytes = 0;  // sizes at which they stopped, as SiteSizes
+  std::uint64_t final_p50_bytes = 0;  // final sizes, as in SiteSizes
   std::uint64_t final_p75_bytes = 0;
   std::uint64_t final_p90_bytes = 0;
 };

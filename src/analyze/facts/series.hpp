@@ -6,7 +6,7 @@
 
 namespace heapwright::analyze {
 
-// A site whose course is known: from first_bin on; 0 = all of it.
+// A site whose series is known: from first_bin on; 0 = all of it.
 struct SeriesRow {
   std::uint32_t site = 0;
   std::uint32_t first_bin = 0;

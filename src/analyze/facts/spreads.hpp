@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// How sure the estimates of a sampled recording are: see analyze/spreads.hpp.
+// The uncertainty of a sampled recording's estimates: see analyze/spreads.hpp.
 #pragma once
 
 #include <vector>
 
 namespace heapwright::analyze {
 
-// Of an estimate from samples: an unbiased estimate of its variance, and the
-// root of the largest term of that.
+// For an estimate from samples: an unbiased estimate of its variance, and the root of the largest term of
+// that.
 struct Spread {
   double variance = 0;
   double largest = 0;
 };
 
-// Of what was allocated.
+// For allocations.
 struct CallSpread {
   Spread allocations;
   Spread bytes;
   Spread overhead;
 };
 
-// Of what lived at the peak's moment and at the end.
+// For what was live at the peak and at the end.
 struct LiveSpread {
   Spread peak_blocks;
   Spread peak_bytes;
@@ -40,7 +40,7 @@ struct Spreads {
   LiveSpread total_live;
   std::vector<CallSpread> site_calls;
   std::vector<LiveSpread> site_live;
-  std::vector<CallSpread> class_calls;  // by size class: the bits of a size
+  std::vector<CallSpread> class_calls;  // by size class (bit width of the size)
   std::vector<LiveSpread> class_live;
   std::vector<CallSpread> thread_calls;
   std::vector<StepSpread> steps;

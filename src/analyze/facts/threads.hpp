@@ -6,7 +6,7 @@
 
 namespace heapwright::analyze {
 
-// What one thread did.
+// Facts of one thread.
 struct ByThread {
   std::uint64_t allocations = 0;
   std::uint64_t releases = 0;
@@ -16,8 +16,8 @@ struct ByThread {
   std::uint64_t peak_live_bytes = 0;  // of blocks this thread allocated
 };
 
-// Non-zero cells, allocating == freeing thread included. Beyond a million
-// different pairs the rest is summed in one cell of other_threads.
+// Non-zero cells, including allocating == freeing thread. Beyond a million different pairs the rest is summed
+// in the cell of other_threads.
 struct CrossThread {
   static constexpr std::uint32_t other_threads = UINT32_MAX;
   std::uint32_t allocating_thread = 0;
