@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Predicts addresses from what allocators do: a new block is mostly one that
-// was given back lately, or the neighbour of the last fresh one; a released
-// block is mostly the newest living one, or the neighbour (by age) of the one
-// released before.
+// Predicts addresses from typical allocator behaviour: a new block is mostly a recently freed one, or the
+// neighbour of the last fresh one; a freed block is mostly the newest live one, or the neighbour (by age) of
+// the one freed before.
 //
-// Blocks are named by the index, within the chunk, of the event that made
-// them. Encoder and decoder call made() and gone() for the same events in the
-// same order and so hold the same lists; only the encoder needs to find a
-// block by address, which is why decoding is cheap. Every index that can
-// result lies within the arrays, whatever the codes; the caller must check
-// that it is below the current event before it uses the block.
+// A block is named by the index, within the chunk, of the event that allocated it. Encoder and decoder call
+// made() and gone() for the same events in the same order and so hold the same lists; only the encoder must
+// find blocks by address, so decoding is cheap. Whatever the codes, every resulting index is within the
+// arrays; the caller must check that it is below the current event before using the block.
 #pragma once
 
 #include <array>
@@ -25,22 +22,21 @@ using BlockIndex = std::uint16_t;
 inline constexpr BlockIndex no_block = max_events_per_chunk;
 static_assert(max_events_per_chunk == 32768, "block indices and no_block fit 16 bits");
 
-// Codes of the reference column. 0..15: that many steps from the newest
-// living block towards the oldest.
+// Codes of the reference column. 0..15: that many steps from the newest live block towards the oldest.
 namespace reference_code {
 inline constexpr std::uint8_t ranks = 16;
-inline constexpr std::uint8_t newer = 16;  // made next after the block released before
-inline constexpr std::uint8_t older = 17;  // made just before it
+inline constexpr std::uint8_t newer = 16;  // allocated right after the block freed before
+inline constexpr std::uint8_t older = 17;  // allocated right before it
 inline constexpr std::uint8_t null = 18;
-inline constexpr std::uint8_t elsewhere = 19;  // not made in this chunk: address / 16, wide
+inline constexpr std::uint8_t elsewhere = 19;  // not allocated in this chunk: address / 16, wide
 inline constexpr std::uint8_t elsewhere_exact = 20;
-inline constexpr std::uint8_t far = 21;         // events since the block was made, wide
-inline constexpr std::uint8_t first_near = 22;  // the same, 1.. in the code
+inline constexpr std::uint8_t far = 21;         // events since the block was allocated, wide
+inline constexpr std::uint8_t first_near = 22;  // the same, 1.. encoded in the code
 inline constexpr std::uint32_t near_limit = 256 - first_near;
 }  // namespace reference_code
 
-// Codes of the made_address column. 0..7: that many steps into the list of
-// released blocks of the same usable size.
+// Codes of the made_address column. 0..7: that many steps into the list of freed blocks with the same usable
+// size.
 namespace made_code {
 inline constexpr std::uint8_t ranks = 8;
 inline constexpr std::uint8_t null = 8;
@@ -48,7 +44,7 @@ inline constexpr std::uint8_t in_place = 9;  // old_address
 inline constexpr std::uint8_t sequel = 10;   // right after the last fresh block
 inline constexpr std::uint8_t delta = 11;    // to the last fresh block / 16, wide
 inline constexpr std::uint8_t delta_exact = 12;
-inline constexpr std::uint8_t first_near = 13;  // delta / 16 in the code, zigzag
+inline constexpr std::uint8_t first_near = 13;  // delta / 16 encoded in the code, zigzag
 inline constexpr std::uint32_t near_limit = 256 - first_near;
 }  // namespace made_code
 
@@ -70,8 +66,7 @@ class AddressPredictor {
     return static_cast<BlockClass>(base::hash_to_bits(usable, class_bits));
   }
 
-  // The living block made before `block`, no_block before the oldest; the
-  // newest for no_block.
+  // The live block allocated before `block`, no_block before the oldest; the newest for no_block.
   BlockIndex made_before(BlockIndex block) const noexcept { return older_[block]; }
   BlockIndex newest() const noexcept { return older_[no_block]; }
   BlockIndex cursor_newer() const noexcept { return cursor_newer_; }
@@ -98,12 +93,12 @@ class AddressPredictor {
     head = block;
   }
 
-  // The block released last in this class; no_block when there is none.
+  // The block freed last in this class; no_block if there is none.
   BlockIndex released(BlockClass block_class) const noexcept { return heads_[block_class]; }
   BlockIndex released_before(BlockIndex block) const noexcept { return released_before_[block]; }
 
-  // Takes the block `rank` steps down the list of its class off the list;
-  // no_block when the list is shorter.
+  // Removes the block `rank` steps down the list of its class and returns it; no_block if the list is
+  // shorter.
   BlockIndex reuse(BlockClass block_class, unsigned rank) noexcept {
     BlockIndex* link = &heads_[block_class];
     for (; rank > 0 && *link != no_block; --rank) link = &released_before_[*link];
@@ -112,10 +107,10 @@ class AddressPredictor {
     return block;
   }
 
-  // An address that is on no list: whatever heads the list of its class is
-  // not what the allocator takes next.
+  // For an address that is on no list: the head of its class's list is not what the allocator takes next, so
+  // it is dropped.
   void forget(BlockClass block_class) noexcept { reuse(block_class, 0); }
-  // The old block of a realloc in place was no release.
+  // The old block of an in-place realloc was not freed.
   void forget_block(BlockIndex block) noexcept { forget(class_of_block_[block]); }
 
   std::uint64_t fresh() const noexcept { return fresh_; }
@@ -133,8 +128,8 @@ class AddressPredictor {
   static constexpr unsigned class_bits = 8;
   static constexpr std::uint64_t max_gap_bytes = 64;
 
-  // Living blocks, by age: a ring through no_block. A cell of a block that
-  // was never made holds a stale but valid index.
+  // Live blocks, by age: a ring through no_block. The cell of a block that was never allocated holds a stale
+  // but valid index.
   std::array<BlockIndex, max_events_per_chunk + 1> newer_{};
   std::array<BlockIndex, max_events_per_chunk + 1> older_{};
   std::array<BlockIndex, max_events_per_chunk + 1> released_before_{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/block.hpp"
 
-// For ZSTD_c_literalCompressionMode, which the shared library has too.
+// For ZSTD_c_literalCompressionMode, which the shared library also has.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -15,14 +15,13 @@ namespace heapwright::trace {
 
 namespace {
 
-// What predictors leave is bytes of low entropy with few repetitions: Huffman
-// codes shorten them, searching for short matches finds nothing. Against
-// level 1 this halves the time to encode, takes a quarter off decoding and
-// costs 3 % of size.
+// The output of the predictors is bytes of low entropy with few repetitions: Huffman codes shorten them,
+// searching for short matches finds nothing. Compared to level 1, this halves the encoding time, takes a
+// quarter off decoding and costs 3 % of size.
 constexpr int search_acceleration = -20;
 constexpr int min_match_bytes = 7;
 constexpr int thorough_level = 12;
-// Below this a zstd frame's own header eats what it saves.
+// Below this, a zstd frame's header costs more than it saves.
 constexpr std::size_t min_compressed_bytes = 24;
 
 void append_varint(std::vector<std::uint8_t>& out, std::uint64_t value) {
@@ -47,7 +46,7 @@ struct BlockPacker::State {
     }
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, search_acceleration);
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, min_match_bytes);
-    // A zstd that does not know this one stores more literals as they are.
+    // An older zstd without this parameter stores more literals uncompressed.
     ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_ps_enable);
   }
   ~State() { ZSTD_freeCCtx(context); }

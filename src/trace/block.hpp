@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of bytes as stored in a payload: as it is, as one repeated byte, or as
-// one zstd frame, whichever is smallest.
+// A run of bytes as stored in a payload: uncompressed, as one repeated byte, or as one zstd frame, whichever
+// is smallest.
 //
 //   encoding u8 | raw bytes varint | raw: the bytes
 //                                  | fill: the byte
@@ -19,7 +19,7 @@ namespace heapwright::trace {
 
 enum class BlockEncoding : std::uint8_t { raw = 0, fill = 1, zstd = 2 };
 
-// thorough: of texts, which are written once and repeat themselves.
+// thorough: for texts, which are written once and repetitive.
 enum class Packing : std::uint8_t { quick, thorough };
 
 class BlockPacker {
@@ -44,8 +44,8 @@ class BlockUnpacker {
   BlockUnpacker(const BlockUnpacker&) = delete;
   BlockUnpacker& operator=(const BlockUnpacker&) = delete;
 
-  // Reads one block. The result lies in `source`'s bytes or in `memory`,
-  // which grows to at most max_bytes. Throws TraceError.
+  // Reads one block. The result is in `source`'s bytes or in `memory`, which grows to at most max_bytes.
+  // Throws TraceError.
   std::span<const std::uint8_t> unpack(base::ByteSource& source, std::size_t max_bytes,
                                        std::vector<std::uint8_t>& memory);
 

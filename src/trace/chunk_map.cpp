@@ -31,8 +31,7 @@ bool is_index(const ChunkHeader& header) noexcept {
   return header.kind == static_cast<std::uint16_t>(ChunkKind::index);
 }
 
-// The next place at or after `offset` where a valid header stands; the file's
-// end when there is none.
+// The next offset at or after `offset` with a valid header; the end of the file if there is none.
 std::uint64_t find_header(const InputFile& file, std::uint64_t offset) {
   const std::uint64_t rest = file.bytes() - std::min(offset, file.bytes());
   std::vector<std::uint8_t> window(static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, rest)));
@@ -48,7 +47,7 @@ std::uint64_t find_header(const InputFile& file, std::uint64_t offset) {
       const auto place = offset + static_cast<std::uint64_t>(at - window.begin());
       if (read_header(file, place)) return place;
     }
-    // Windows overlap by a magic less a byte, so that none hides at the seam.
+    // Windows overlap by a magic less one byte, so that none is missed at the boundary.
     offset += bytes > sizeof chunk_magic ? bytes - (sizeof chunk_magic - 1) : bytes;
   }
   return file.bytes();
@@ -88,7 +87,7 @@ std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage)
       continue;
     }
     const std::uint64_t next = find_header(file, offset + 1);
-    // Behind the end mark only index and footer can be lost: no loss.
+    // After the end mark there are only index and footer: their loss does no harm.
     if (is_after_end && next == end) break;
     const std::string length = std::to_string(next - offset) + " bytes ";
     damage.push_back(
@@ -129,7 +128,7 @@ std::optional<Index> read_index(const InputFile& file) {
   if (!footer || footer->index_offset > file.bytes()) return std::nullopt;
   const std::optional<ChunkHeader> header = read_header(file, footer->index_offset);
   if (!header || !is_index(*header)) return std::nullopt;
-  // Every chunk takes a header's room, which bounds the count.
+  // Every chunk has at least a header, which bounds the count.
   if (header->count > file.bytes() / sizeof(ChunkHeader)) return std::nullopt;
   const IndexEntry entry = entry_of(*header, footer->index_offset);
   if (entry.chunk_bytes > file.bytes() - entry.file_offset) return std::nullopt;
@@ -142,7 +141,7 @@ std::optional<Index> read_index(const InputFile& file) {
     auto entries = decode_index({unpacked.data(), unpacked.size()}, header->count);
     if (lie_apart(entries, footer->index_offset)) return Index{footer->index_offset, std::move(entries)};
   } catch (const TraceError&) {
-    // A bad index is no loss: the chunks tell the same.
+    // A bad index does no harm: the chunks hold the same facts.
   }
   return std::nullopt;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the chunks of a trace file lie: from the index, or by walking the
-// file when there is no good index.
+// Finds the chunks of a trace file: by the index, or by walking the file if there is no valid index.
 #pragma once
 
 #include <optional>
@@ -14,23 +13,22 @@
 
 namespace heapwright::trace {
 
-// Throws TraceError unless the file begins like a trace this reader reads.
+// Throws TraceError unless the file begins like a supported trace.
 void require_readable(const InputFile& file, const std::string& path);
 
 struct Index {
   std::uint64_t file_offset = 0;  // of its chunk
   std::vector<IndexEntry> entries;
 };
-// nullopt: there is none that is good.
+// nullopt: there is no valid one.
 std::optional<Index> read_index(const InputFile& file);
 
-// In file order, index chunk left out. What is unreadable is added to
-// `damage`. Entries lie within the file and do not overlap.
+// In file order, without the index chunk. Unreadable parts are added to `damage`. Entries are within the file
+// and do not overlap.
 std::vector<IndexEntry> find_chunks(const InputFile& file, std::vector<Damage>& damage);
 
-// Reads the whole chunk into `memory` and returns its payload. Throws
-// TraceError unless header and payload are as written and of this kind,
-// count, thread and first.
+// Reads the whole chunk into `memory` and returns its payload. Throws TraceError unless header and payload
+// are intact and match this kind, count, thread and first.
 std::span<const std::uint8_t> read_chunk(const InputFile& file, const IndexEntry& entry,
                                          std::vector<std::uint8_t>& memory);
 

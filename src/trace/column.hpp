@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The columns of an event chunk. A column of codes holds one byte for each
-// event it concerns; its `_wide` partner holds, as varints and in the same
-// order, what did not fit a code. docs/trace-format.md tells what each code
-// means.
+// The columns of an event chunk. A column of codes holds one byte for each event it concerns; its `_wide`
+// partner holds, as varints and in the same order, values that did not fit into a code. docs/trace-format.md
+// explains the codes.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +35,7 @@ enum class ColumnId : std::uint8_t {
 };
 inline constexpr std::size_t column_limit = 20;
 
-// A column of codes that are all 0 is left out; a wide one only when empty.
+// A column of codes is omitted if all are 0; a wide one only if empty.
 constexpr bool is_wide(ColumnId id) noexcept {
   switch (id) {
     case ColumnId::begin_wide:
@@ -53,15 +52,15 @@ constexpr bool is_wide(ColumnId id) noexcept {
   }
 }
 
-// An event either refers to a block that exists (a reference) or makes one.
-// realloc and mremap do both: old_address is coded as a reference first.
+// An event either refers to an existing block (a reference) or makes one. realloc and mremap do both:
+// old_address is coded first, as a reference.
 constexpr bool is_reference(EventKind kind) noexcept {
   return is_release(kind) || kind == EventKind::malloc_usable_size_ || kind == EventKind::munmap_;
 }
 constexpr bool has_old_address(EventKind kind) noexcept {
   return is_realloc(kind) || kind == EventKind::mremap_;
 }
-// True for references that leave the block alive.
+// True for references that leave the block live.
 constexpr bool keeps_block(EventKind kind) noexcept { return kind == EventKind::malloc_usable_size_; }
 
 // True for releases whose caller states the size.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can be wrong with a trace.
+// Errors and damage in a trace.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class TraceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Something missing or unreadable, in words for the report.
+// Something missing or unreadable, described for the report.
 struct Damage {
   std::uint64_t file_offset = 0;
   std::string what;

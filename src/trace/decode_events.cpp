@@ -19,8 +19,8 @@ void require_whole(const base::ByteSource& source) {
   if (source.has_failed() || source.remaining() != 0) fail("a column's length does not match its codes");
 }
 
-// How many entries an event of each kind has in the columns that not every
-// event has: four counters of 16 bits, so that one addition counts all.
+// How many entries an event of each kind has in the columns that not every event has: four counters of 16
+// bits, so that one addition updates all.
 struct KindEntries {
   static constexpr unsigned made = 0;
   static constexpr unsigned references = 16;
@@ -42,7 +42,7 @@ struct KindEntries {
 constexpr KindEntries kind_entries;
 static_assert(max_events_per_chunk < 1U << 16U);
 
-// Larger steps would let begin times wrap around instead of rising.
+// Larger steps would make begin times wrap around.
 std::uint64_t max_step(std::uint64_t begin_ns) noexcept {
   return begin_ns > max_time_ns ? 0 : (max_time_ns - begin_ns) / time_quantum_ns;
 }
@@ -151,7 +151,7 @@ void EventDecoder::decode_durations(EventBatch& batch) {
   return step;
 }
 
-// A damaged chunk may name any index; only blocks made before `at` exist.
+// A damaged chunk may contain any index; only blocks allocated before `at` exist.
 inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
   using namespace reference_code;
   std::uint64_t block = 0;
@@ -174,8 +174,8 @@ inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
   return static_cast<BlockIndex>(block);
 }
 
-// The block a reference refers to; no_block for null and for one that this
-// chunk did not make, whose address is then in `address`.
+// The block of a reference; no_block for null and for a block that was not allocated in this chunk, whose
+// address is then in `address`.
 inline BlockIndex EventDecoder::decode_reference(std::uint8_t code, BlockIndex at, std::uint64_t& address) {
   using namespace reference_code;
   if (code == null || code == elsewhere || code == elsewhere_exact) [[unlikely]] {
@@ -248,9 +248,8 @@ inline void EventDecoder::decode_release(std::uint8_t code, BlockIndex at, const
   out.address[at] = address;
 }
 
-// Begins, stacks, sizes and addresses in one pass: each waits for what it
-// made of the event before, and here they wait at the same time. Returns the
-// largest begin + duration.
+// Begins, stacks, sizes and addresses in one pass: each depends on its own result for the previous event, and
+// here these latencies overlap. Returns the largest begin + duration.
 std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size_t stacks,
                                          EventBatch& batch) {
   const std::size_t count = batch.count();
@@ -304,7 +303,7 @@ std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size
   return last_end_ns;
 }
 
-// Mostly nothing was stated, and then there is nothing to walk.
+// Usually no size was stated, and there is nothing to decode.
 void EventDecoder::decode_stated_sizes(EventBatch& batch) {
   const bool is_size_absent = columns_[static_cast<std::size_t>(ColumnId::stated_size)].data() == nullptr;
   const bool is_usable_absent = columns_[static_cast<std::size_t>(ColumnId::stated_usable)].data() == nullptr;

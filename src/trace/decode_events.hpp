@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns the payload of an event chunk back into a batch. Trusts nothing.
+// Decodes the payload of an event chunk into a batch. Trusts nothing.
 #pragma once
 
 #include <array>
@@ -19,9 +19,8 @@ namespace heapwright::trace {
 
 class EventDecoder {
  public:
-  // Replaces `batch` by the `count` events of `payload`, which begin at
-  // first_begin_ns. Throws TraceError unless every column has the length it
-  // must have and every stack id is below `stacks`. Returns the largest
+  // Replaces `batch` by the `count` events of `payload`, which begin at first_begin_ns. Throws TraceError
+  // unless every column has the required length and every stack id is below `stacks`. Returns the largest
   // begin + duration. count <= max_events_per_chunk.
   std::uint64_t decode(std::span<const std::uint8_t> payload, std::size_t count, std::uint64_t first_begin_ns,
                        std::size_t stacks, EventBatch& batch);
@@ -39,7 +38,7 @@ class EventDecoder {
   };
 
   void unpack_columns(Bytes payload, std::size_t count);
-  // The column's bytes, zeros when it was left out; throws unless `bytes` long.
+  // The column's bytes, zeros if it was omitted; throws unless `bytes` long.
   const std::uint8_t* codes(ColumnId id, std::size_t bytes);
   base::ByteSource wide(ColumnId id) const;
   void decode_kinds(EventBatch& batch);

@@ -44,7 +44,7 @@ std::vector<Record> get_records(base::ByteSource& source, std::uint32_t count) {
   return records;
 }
 
-// Sets the field that has this key.
+// Sets the field with this key.
 struct SetEntry {
   std::uint64_t key;
   std::string_view value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The encoder's columns that are about addresses, and those of the sizes that
-// releases state, which are recognised by the block they name.
+// The encoder's columns about addresses, and the stated sizes of releases, which are predicted from the block
+// they refer to.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace heapwright::trace {
 
-// Takes the events of a chunk in order, each by the call for its kind; `at` is
-// the event's index in the chunk.
+// Takes the events of a chunk in order, each through the function for its kind; `at` is the event's index in
+// the chunk.
 class AddressEncoder {
  public:
   void start() {
@@ -48,14 +48,14 @@ class AddressEncoder {
     }
   }
 
-  // Making events so far.
+  // Allocating events so far.
   std::uint32_t made_count() const noexcept { return made_count_; }
 
   std::span<const std::uint8_t> made() const noexcept { return {made_.data(), made_count_}; }
   std::span<const std::uint8_t> made_wide() const noexcept { return made_wide_.bytes(); }
   std::span<const std::uint8_t> reference() const noexcept { return {reference_.data(), reference_count_}; }
   std::span<const std::uint8_t> reference_wide() const noexcept { return reference_wide_.bytes(); }
-  // Empty when nothing was stated.
+  // Empty if no size was stated.
   std::span<const std::uint8_t> stated_size() const noexcept { return stated_size_.bytes(); }
   std::span<const std::uint8_t> stated_usable() const noexcept { return stated_usable_.bytes(); }
 
@@ -66,7 +66,7 @@ class AddressEncoder {
   [[gnu::noinline]] void put_stated(BlockIndex at, std::uint64_t beyond, std::uint64_t usable) {
     if (!has_stated_) {
       has_stated_ = true;
-      // Every event but the making ones is a reference.
+      // All events other than allocations are references.
       const std::uint32_t references_before = at - made_count_;
       stated_size_.put_zeros(references_before);
       stated_usable_.put_zeros(references_before);
@@ -75,9 +75,8 @@ class AddressEncoder {
     stated_usable_.put(usable);
   }
 
-  // Whatever living block with the event's address is taken: also one that
-  // another block with this address hides from `living_`, because its release
-  // was never seen.
+  // Any live block with the event's address is accepted, even one that is hidden from `living_` by another
+  // block with this address, because its release was never seen.
   [[gnu::always_inline]] BlockIndex encode_reference(BlockIndex at, std::uint64_t address, bool is_gone) {
     using namespace reference_code;
     if (address == 0) {
@@ -104,11 +103,11 @@ class AddressEncoder {
     return block;
   }
 
-  // For a block that is neither the newest nor a neighbour of the last gone.
+  // For a block that is neither the newest nor a neighbour of the last freed.
   [[gnu::noinline]] void put_living(BlockIndex at, BlockIndex block) {
     using namespace reference_code;
     BlockIndex candidate = addresses_.newest();
-    // Blocks rise with age, and no_block is above them all.
+    // Block indices increase with time, and no_block is above them all.
     for (std::uint8_t rank = 1; rank < ranks && candidate > block; ++rank) {
       candidate = addresses_.made_before(candidate);
       if (candidate == block) return put_reference(rank);
@@ -154,7 +153,7 @@ class AddressEncoder {
     living_.made_in_place_of(latest, at);
   }
 
-  // For a block that is not the one released last in its class.
+  // For a block that is not the one freed last in its class.
   [[gnu::noinline]] void encode_other(BlockIndex at, std::uint64_t address, std::uint64_t usable,
                                       AddressPredictor::BlockClass block_class) {
     using namespace made_code;
@@ -202,7 +201,7 @@ class AddressEncoder {
   base::ByteSink stated_usable_;
   CodeColumn made_;
   CodeColumn reference_;
-  std::array<std::uint64_t, max_events_per_chunk> sizes_;  // of what making events made
+  std::array<std::uint64_t, max_events_per_chunk> sizes_;  // allocated by each event
 };
 
 }  // namespace heapwright::trace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Turns events of one thread into the payload of an event chunk, one by one,
-// so that what makes them need not keep them.
+// Encodes the events of one thread into the payload of an event chunk, one by one, so that their producer
+// need not keep them.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,19 @@
 namespace heapwright::trace {
 
 struct EncodedTimes {
-  std::uint64_t first_begin_ns = 0;  // as a reader will see them
+  std::uint64_t first_begin_ns = 0;  // as a reader will decode it
   std::uint64_t last_begin_ns = 0;
   std::uint64_t last_end_ns = 0;
 };
 
-// About 1.2 MB, of which a chunk touches about 25 bytes per event and 50 kB.
+// About 1.2 MB, of which a chunk touches about 25 bytes per event plus 50 kB.
 class EventEncoder {
  public:
   EventEncoder() = default;
   EventEncoder(const EventEncoder&) = delete;
   EventEncoder& operator=(const EventEncoder&) = delete;
 
-  // Begins a chunk. Begin times below their predecessor, or below `floor_ns`
-  // for the first, are raised to it.
+  // Begins a chunk. Begin times below their predecessor, or below `floor_ns` for the first, are raised to it.
   void start(std::uint64_t floor_ns);
 
   // Requires count() < max_events_per_chunk and times up to max_time_ns.
@@ -54,10 +53,9 @@ class EventEncoder {
     }
     count_ = at + 1;
   }
-  // What the kernel did within the call that was added last.
+  // The kernel's work within the call that was added last.
   void add_kernel_work(const KernelWork& work) { kernel_.add(count_ - 1, work); }
-  // All of the batch, which has columns of equal length. Times are cut down to
-  // max_time_ns.
+  // Adds the whole batch, which has columns of equal length. Times are clipped to max_time_ns.
   void add(const EventBatch& batch);
 
   std::uint32_t count() const noexcept { return count_; }
@@ -66,7 +64,7 @@ class EventEncoder {
   // Appends the payload to `out`; start() must come next.
   EncodedTimes finish(BlockPacker& packer, std::vector<std::uint8_t>& out) const;
 
-  // The last moment of an event so far, as a reader will see it.
+  // The latest time of an event so far, as a reader will decode it.
   std::uint64_t last_ns() const noexcept {
     return std::max(last_begin_quanta_ * time_quantum_ns, last_end_ns_);
   }
@@ -95,7 +93,7 @@ class EventEncoder {
     usable_[entry] = codes.usable;
   }
 
-  // A number and, when it is too large for a code, what is beyond.
+  // The code of a number; a number too large for a code also goes into the wide column.
   [[gnu::always_inline]] static std::uint8_t code_of_number(std::uint64_t value, base::ByteSink& wide) {
     if (value < code_wide) [[likely]] {
       return static_cast<std::uint8_t>(value);
@@ -108,7 +106,7 @@ class EventEncoder {
   StackPredictor::Position stack_position_;
   std::uint64_t first_begin_quanta_ = 0;
   std::uint64_t last_begin_quanta_ = 0;
-  std::uint64_t last_end_ns_ = 0;  // of the events that have a duration
+  std::uint64_t last_end_ns_ = 0;  // of events with a duration
   base::ByteSink begin_wide_;
   base::ByteSink duration_wide_;
   base::ByteSink stack_wide_;

@@ -30,7 +30,7 @@ void put_fields(Bytes& out, const Record& of) {
   put_record(out, record);
 }
 
-// What metadata holds more than one of has an entry for each.
+// Fields of which metadata holds several have one entry per value.
 struct PutEntries {
   Bytes& out;
   std::uint64_t& key;

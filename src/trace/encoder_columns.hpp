@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the encoder share: the facts of a kind and the columns
-// they append to.
+// Shared by the parts of the encoder: the facts of an event kind and the columns that they append to.
 #pragma once
 
 #include <array>
@@ -12,7 +11,7 @@
 
 namespace heapwright::trace {
 
-// What the encoder asks of a kind, as bits, so that one load answers all.
+// The encoder's facts about a kind, as bits, so that one load reads all.
 struct KindFacts {
   static constexpr std::uint8_t refers = 1;
   static constexpr std::uint8_t keeps = 2;
@@ -34,8 +33,7 @@ struct KindFacts {
 };
 inline constexpr KindFacts kind_facts;
 
-// A column of codes: one for each event it concerns, in a chunk at most as
-// many as the chunk has events.
+// A column of codes: one for each event it concerns, so at most as many as the chunk has events.
 using CodeColumn = std::array<std::uint8_t, max_events_per_chunk>;
 
 }  // namespace heapwright::trace

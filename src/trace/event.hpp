@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One heap call, as it flows from the collector through the trace to the
-// analysis. A leaf: knows neither who made it nor who reads it.
+// One heap call, as it flows from the collector through the trace to the analysis. A leaf: depends neither on
+// its producers nor on its readers.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +13,37 @@
 
 namespace heapwright::trace {
 
-// A call that takes as long is slow: a release's stack is recorded, and the analysis asks why. An
-// interrupt takes as long as shorter ones, and leaves no record.
+// Calls of at least this duration are slow: a slow release's stack is recorded, and the analysis determines
+// the cause. A shorter call may just have been interrupted, which leaves no record.
 inline constexpr std::uint32_t slow_call_ns = 20'000;
 
 // Consecutive events of one thread, as columns of equal length.
 //
 // begin_ns     since the start of the recording; rises within a thread
-// duration_ns  of the real call alone; 0 when durations were switched off.
+// duration_ns  of the real call alone; 0 if durations were switched off.
 //              Saturates at ~4.29 s.
 // size         bytes as requested (calloc: product). Releases: the size the
 //              caller stated (sized forms), otherwise 0. mallopt: the
 //              parameter; malloc_trim: the pad; sbrk: the increment's
 //              two's complement.
-// usable       malloc_usable_size of the block; 0 when the call failed or
+// usable       malloc_usable_size of the block; 0 if the call failed or
 //              the kind has none. mmap: protection | flags << 8, mprotect:
 //              protection, madvise: advice, all in the kernel's numbers (0 in
 //              older traces); mremap: the old size.
 // address      the block returned, or the block released; 0: the allocation
 //              failed, or free(NULL). brk/sbrk: the break after the call.
 //              mallopt: the value.
-// old_address  realloc and mremap: the block given in; otherwise 0
-// stack        id of a stack definition (StackTable); 0 = not captured, as of releases that are
+// old_address  realloc and mremap: the old block; otherwise 0
+// stack        id of a stack definition (StackTable); 0 = not captured, as for releases that are
 //              not slow (Metadata::free_stacks_recorded: all have it)
-// alignment_log2  where has_alignment(kind), otherwise 0
+// alignment_log2  if has_alignment(kind), otherwise 0
 //
-// Annotations: pool_create and pool_destroy have the pool as address,
-// pool_allocate and pool_free the block as address, its bytes as size and the
-// pool as usable, region_named the region as address and size. A name follows
-// at once as annotation_text events: 16 bytes each, the first 8 in size, the
-// others in usable, lowest byte first; it ends at the first 0 or with the last
-// of them.
+// Annotations: pool_create and pool_destroy have the pool as address; pool_allocate and pool_free the block
+// as address, its bytes as size and the pool as usable; region_named the region as address and size. A name
+// follows immediately as annotation_text events: 16 bytes each, the first 8 in size, the others in usable,
+// lowest byte first; it ends at the first 0 or with the last of these events.
 //
-// A realloc that failed has address 0 and leaves old_address live when
-// size > 0; realloc(p, 0) releases old_address.
+// A failed realloc has address 0 and leaves old_address live if size > 0; realloc(p, 0) releases old_address.
 struct EventBatch {
   std::vector<EventKind> kind;
   std::vector<std::uint8_t> alignment_log2;
@@ -58,15 +55,15 @@ struct EventBatch {
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> old_address;
   std::vector<EventKernelWork>
-      kernel;  // of the few events that have any, by event; not as long as the others
+      kernel;  // of the few events that have any, by event; shorter than the other columns
 
   std::size_t count() const noexcept { return kind.size(); }
   void clear() noexcept;
   void resize(std::size_t count);
 };
 
-// A batch's columns as bare pointers: a loop keeps them in registers, since
-// its own stores cannot change them. Valid until the batch is resized.
+// A batch's columns as raw pointers, which a loop can keep in registers, since its own stores cannot change
+// them. Valid until the batch is resized.
 template <class Batch>
 struct EventColumns {
   explicit EventColumns(Batch& batch)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The heap entry points by number. Apart from event.hpp because the recorder,
-// which may use no library, needs nothing else of the trace.
+// The heap entry points by number. Separate from event.hpp because the recorder, which may use no library,
+// needs nothing else of the trace.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ enum class EventKind : std::uint8_t {
   mprotect_ = 85,
   madvise_ = 86,
 
-  // What the program said of itself (include/heapwright/annotate.h).
+  // Annotations by the program (include/heapwright/annotate.h).
   phase_begin = 88,
   phase_end = 89,
   pool_create = 90,
@@ -72,19 +72,19 @@ enum class EventKind : std::uint8_t {
 
 inline constexpr std::size_t event_kind_limit = 96;
 
-// True for every kind that returns a heap block (realloc included).
+// True for every kind that returns a heap block (including realloc).
 constexpr bool is_allocation(EventKind kind) noexcept {
   const auto value = static_cast<std::uint8_t>(kind);
   return value >= 1 && value < 32;
 }
 
-// True for every kind that gives a heap block back (realloc excluded).
+// True for every kind that frees a heap block (excluding realloc).
 constexpr bool is_release(EventKind kind) noexcept {
   const auto value = static_cast<std::uint8_t>(kind);
   return value >= 32 && value < 64;
 }
 
-// True for what is no heap call, but the program's saying.
+// True for annotations, which are not heap calls.
 constexpr bool is_annotation(EventKind kind) noexcept {
   return kind >= EventKind::phase_begin && kind <= EventKind::annotation_text;
 }
@@ -93,7 +93,7 @@ constexpr bool is_operator_new(EventKind kind) noexcept {
   return kind >= EventKind::new_plain && kind <= EventKind::new_array_aligned_nothrow;
 }
 
-// True for what changes a range of the address space.
+// True for calls that change a range of the address space.
 constexpr bool changes_mappings(EventKind kind) noexcept {
   return (kind >= EventKind::mmap_ && kind <= EventKind::mremap_) || kind == EventKind::mprotect_ ||
          kind == EventKind::madvise_;
@@ -103,7 +103,7 @@ constexpr bool is_realloc(EventKind kind) noexcept {
   return kind == EventKind::realloc_ || kind == EventKind::reallocarray_;
 }
 
-// True for kinds whose alignment column means something.
+// True for kinds with a meaningful alignment column.
 constexpr bool has_alignment(EventKind kind) noexcept {
   switch (kind) {
     case EventKind::posix_memalign_:

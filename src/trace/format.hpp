@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a trace file, as docs/trace-format.md describes them:
+// The binary layout of a trace file, as described in docs/trace-format.md:
 //
 //   FileHeader | chunk ... | end chunk | index chunk | Footer
 //   chunk = ChunkHeader | payload
 //
-// All numbers are in the byte order of the machine that wrote the file; the
-// header says which, and a reader refuses the other one.
+// All numbers are in the byte order of the machine that wrote the file; the header says which, and a reader
+// refuses the other one.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ inline constexpr std::uint16_t format_version = 1;
 inline constexpr std::uint32_t time_quantum_ns = 16;
 inline constexpr std::uint32_t duration_quantum_ns = 4;
 
-// Bounds that keep a hostile file from exhausting memory. The writer never
-// passes them: a recorder's own tables are smaller.
+// Limits that keep a malicious file from exhausting memory. The writer never exceeds them: a recorder's own
+// tables are smaller.
 inline constexpr std::uint32_t max_payload_bytes = 1U << 26U;
 inline constexpr std::uint32_t max_table_bytes = 1U << 24U;   // of one chunk, unpacked
 inline constexpr std::uint32_t max_tables_bytes = 1U << 27U;  // of all chunks but events and index, unpacked
@@ -44,10 +44,9 @@ inline constexpr std::size_t max_notes = 4096;
 inline constexpr std::size_t max_text_bytes = 1U << 16U;
 inline constexpr std::uint64_t max_time_ns = 1ULL << 62U;
 
-// Numbers that a file of this length may use: tables are dense, so a tiny file
-// with a huge number in it would take as much memory as a long recording. A
-// chunk holds no more than max_records_per_chunk ids, lost ones included, and
-// a thread leaves no less than a few bytes.
+// A limit for the ids in a file of this length: tables are dense, so a tiny file with one huge id would take
+// as much memory as a long recording. A chunk holds at most max_records_per_chunk ids, including lost ones,
+// and a thread takes at least a few bytes.
 constexpr std::uint64_t ids_below(std::uint64_t file_bytes, std::uint32_t limit) noexcept {
   return std::min<std::uint64_t>(limit, (file_bytes / 56 + 1) * max_records_per_chunk);
 }
@@ -101,7 +100,7 @@ inline std::uint32_t crc_of(const Footer& footer) noexcept {
   return base::crc32c(&footer, offsetof(Footer, crc));
 }
 
-// A fuzzer cannot guess checksums: its build takes every one for right.
+// A fuzzer cannot guess checksums: its build accepts all of them.
 #ifdef HEAPWRIGHT_TRACE_UNCHECKED
 inline constexpr bool checksums_count = false;
 #else

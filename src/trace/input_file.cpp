@@ -14,7 +14,7 @@
 namespace heapwright::trace {
 
 InputFile::InputFile(const std::string& path, std::uint64_t most_bytes) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+  // O_NONBLOCK: opening a pipe without a writer must not hang.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw TraceError("cannot open " + path + ": " + std::strerror(errno));
   struct stat status {};

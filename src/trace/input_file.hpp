@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file read at given places by any number of threads. Read rather than
-// mapped: a file that shrinks under a mapping kills the reader, and mapped
-// pages would count as this process's memory.
+// A file read at given offsets by any number of threads. Read rather than mapped: a file that shrinks under a
+// mapping kills the reader, and mapped pages would count as this process's memory.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t bytes() const noexcept { return bytes_; }
-  // Fills `out`; false when the file holds fewer bytes there.
+  // Fills `out`; false if the file holds fewer bytes there.
   bool read(std::uint64_t offset, void* out, std::size_t bytes) const noexcept;
 
  private:

@@ -9,7 +9,7 @@ namespace heapwright::trace {
 
 namespace {
 
-// What an entry holds, in this order. Part of the format.
+// The parts of an entry, in this order. Part of the format.
 constexpr std::uint64_t has_faults = 1;
 constexpr std::uint64_t has_waits = 2;
 constexpr std::uint64_t has_preemptions = 4;
@@ -18,7 +18,7 @@ constexpr std::uint64_t is_incomplete = 16;
 constexpr std::uint64_t all_parts = 31;
 
 constexpr std::uint64_t unit_bytes = 4096;
-// Sums of such lengths stay far below 2^64.
+// Sums of such durations stay far below 2^64.
 constexpr std::uint64_t longest_ns = 1ULL << 40U;
 constexpr std::uint64_t most_units = 1ULL << 45U;
 

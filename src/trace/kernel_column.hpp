@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The column of an event chunk that holds what the kernel did within the few
-// calls in which it did anything. docs/trace-format.md tells its bytes.
+// The column of an event chunk with the kernel's work in the few calls that have any. docs/trace-format.md
+// describes its bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace heapwright::trace {
 
-// The most bytes an entry takes.
+// The maximum size of an entry.
 inline constexpr std::size_t max_kernel_entry_bytes = 11 * base::max_varint_bytes;
 
 class KernelColumn {
@@ -22,7 +22,7 @@ class KernelColumn {
     bytes_.clear();
     next_event_ = 0;
   }
-  // `event` is the event's place in the chunk; the places rise.
+  // `event` is the event's index in the chunk, in rising order.
   void add(std::uint32_t event, const KernelWork& work);
   const base::ByteSink& bytes() const noexcept { return bytes_; }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What the kernel did within one heap call, as its own records say. A leaf.
+// The kernel's work within one heap call, from the kernel's own records. A leaf.
 #pragma once
 
 #include <cstdint>
 
 namespace heapwright::trace {
 
-// fault_ns        from the entry of each page fault to its end, as the kernel stamps them: less than
-//                 what the fault took, since entering and leaving the kernel lie outside
+// fault_ns        from the entry of each page fault to its end, by the kernel's timestamps: less than
+//                 the whole fault, since entering and leaving the kernel are outside
 // waited_ns       off the processor because the thread waited (for a lock, a page's content)
-// preempted_ns    off the processor although it could have run
+// preempted_ns    off the processor although runnable
 // mappings        address ranges that the call made accessible: mmap, growth by brk or mprotect
-// mapped_address  begin of the last one, as the kernel has it afterwards: neighbours of a kind are one
+// mapped_address  begin of the last one, after the kernel has merged it with its neighbours
 // mapped_bytes    its length
 // is_incomplete   records of this time were lost
 struct KernelWork {
@@ -29,8 +29,8 @@ struct KernelWork {
   bool operator==(const KernelWork&) const = default;
 
   std::uint64_t descheduled_ns() const noexcept { return waited_ns + preempted_ns; }
-  // Of a call of that duration: what records were lost of and others do not tell. It may have run then, or
-  // not.
+  // For a call of that duration: the time with lost records that other records do not explain. The thread may
+  // or may not have run then.
   std::uint64_t doubtful_ns(std::uint64_t duration_ns) const noexcept {
     const std::uint64_t seen_ns = fault_ns + descheduled_ns();
     return is_incomplete && seen_ns < duration_ns ? duration_ns - seen_ns : 0;
@@ -42,7 +42,7 @@ struct KernelWork {
   }
   bool is_nothing() const noexcept { return *this == KernelWork{}; }
 
-  // The work of two parts of one call, `later` after this one.
+  // Combines two parts of one call, `later` after this one.
   void add(const KernelWork& later) noexcept {
     faults += later.faults;
     waits += later.waits;
@@ -59,7 +59,7 @@ struct KernelWork {
   }
 };
 
-// Of the event at this place of its batch.
+// For the event at this index of its batch.
 struct EventKernelWork {
   std::uint32_t event = 0;
   KernelWork work;

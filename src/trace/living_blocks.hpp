@@ -13,14 +13,13 @@
 
 namespace heapwright::trace {
 
-// Which living block of this chunk has an address: open addressing over
-// blocks, sized by those that outlive the next one made. The newest block is
-// not in the table yet: most die before another is made, and cost nothing. A
-// slot stays with its address when the block dies, so the next block at that
-// address takes it over; blocks move only when the table grows.
+// Finds the live block of this chunk at an address: open addressing over the blocks that outlive the next
+// allocation. The newest block is not in the table yet: most die before another is allocated, and cost
+// nothing. A slot keeps its address when its block dies, so the next block at that address takes it over;
+// blocks move only when the table grows.
 class LivingBlocks {
  public:
-  // For a new chunk; sized as the chunk before turned out to need.
+  // Starts a new chunk; sized by the needs of the previous chunk.
   void start() {
     const std::size_t wanted = std::max<std::size_t>(least_slots, std::bit_ceil(used_slots_ * 2 + 1));
     slots_.assign(wanted, free_slot);
@@ -31,8 +30,7 @@ class LivingBlocks {
 
   std::uint64_t address_of(BlockIndex block) const noexcept { return addresses_[block]; }
 
-  // The living block at `address`; no_block when there is none, or only the
-  // newest.
+  // The live block at `address`; no_block if there is none, or only the newest.
   BlockIndex find(std::uint64_t address) const noexcept {
     const BlockIndex value = slots_[slot_of(address)];
     return value < no_block ? value : no_block;
@@ -51,7 +49,7 @@ class LivingBlocks {
     slot_of_block_[block] = slot_of_block_[earlier];
   }
 
-  // The block must be living.
+  // The block must be live.
   void gone(BlockIndex block) noexcept {
     if (block == newest_) {
       newest_ = no_block;
@@ -61,8 +59,8 @@ class LivingBlocks {
   }
 
  private:
-  // A block's index has 15 bits. The last index with the dead bit would be a
-  // free slot, but no event follows that could end the block of the last one.
+  // A block's index has 15 bits. The last index with the dead bit would look like a free slot, but no later
+  // event in the chunk could end the last event's block.
   static constexpr BlockIndex dead = no_block;
   static constexpr BlockIndex free_slot = 0xffff;
   static constexpr std::uint32_t no_slot = 0xffffffffU;
@@ -91,8 +89,7 @@ class LivingBlocks {
     return slot;
   }
 
-  // `last` is the newest block in the table. A block whose address another
-  // one has taken over is left without a slot.
+  // `last` is the newest block in the table. A block whose address another one has taken over gets no slot.
   void grow(BlockIndex last) {
     std::vector<BlockIndex> old(slots_.size() * 4, free_slot);
     old.swap(slots_);
@@ -111,9 +108,9 @@ class LivingBlocks {
   std::vector<BlockIndex> slots_;
   std::size_t used_slots_ = 0;
   unsigned bits_ = 0;
-  BlockIndex newest_ = no_block;  // living, and in no slot; no_block: the newest is in the table or dead
+  BlockIndex newest_ = no_block;  // live, and in no slot; no_block: the newest is in the table or dead
   std::array<std::uint32_t, max_events_per_chunk> slot_of_block_;
-  // address_of(no_block) is 0: no event's.
+  // address_of(no_block) is 0, which no event has.
   std::array<std::uint64_t, max_events_per_chunk + 1> addresses_{};
 };
 

@@ -12,11 +12,11 @@ namespace heapwright::trace {
 
 namespace {
 
-// A chunk is closed here; what one frame may add keeps it below max_table_bytes.
+// A chunk is closed at this size; the most that one frame can add keeps it below max_table_bytes.
 constexpr std::size_t full_chunk_bytes = std::size_t{1} << 20U;
 static_assert(full_chunk_bytes + 2 * max_locations_per_frame * (max_text_bytes + 16) <= max_table_bytes);
 
-// The texts of one chunk, each once; 0 is the empty one, which is not stored.
+// The texts of one chunk, without duplicates; 0 is the empty one, which is not stored.
 class ChunkTexts {
  public:
   explicit ChunkTexts(const std::vector<std::string>& strings) : strings_(strings) {}
@@ -119,7 +119,7 @@ void append_names(Names& all, std::uint64_t first, const Names& part) {
   const auto texts = static_cast<std::uint32_t>(all.strings.size() - 1);
   const auto begin = static_cast<std::uint32_t>(all.locations.size());
   all.strings.insert(all.strings.end(), part.strings.begin() + 1, part.strings.end());
-  all.first_location.resize(static_cast<std::size_t>(first) + 1, begin);  // of what was lost between
+  all.first_location.resize(static_cast<std::size_t>(first) + 1, begin);  // for lost frames in between
   for (std::size_t frame = 1; frame <= frames; ++frame) {
     all.first_location.push_back(begin + part.first_location[frame]);
   }

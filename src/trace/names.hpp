@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of frames inside a trace, so that it is read without the program's
-// files: the records of chunk kinds `names` and `named_objects`. A recorder
-// writes none; `heapwright export --to trace` does.
+// Names of frames inside a trace, which make it readable without the program's files: the records of chunk
+// kinds `names` and `named_objects`. A recorder writes none; `heapwright export --to trace` does.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +29,9 @@ struct Names {
   std::vector<Location> locations;
 };
 
-// What was found of a loaded object when its frames were named.
+// What was found for a loaded object when its frames were named.
 struct NamedObject {
-  std::uint32_t module = 0;  // number of the first module that it is
+  std::uint32_t module = 0;  // number of its first module
   std::uint32_t source = 0;  // symbolize::SymbolSource
   std::string problem;       // one line when something was missing
 };
@@ -44,23 +43,23 @@ void fields(Of& of, const Visit& visit) {
   visit("problem", of.problem);
 }
 
-// A frame without locations has no name: all that is known is its place in its object.
+// A frame without locations has no name: only its position in its object is known.
 struct EmbeddedNames : Names {
   std::vector<NamedObject> objects;
 };
 
-// Bounds that keep a hostile file from exhausting memory.
+// Limits that keep a malicious file from exhausting memory.
 inline constexpr std::uint32_t max_names_bytes = 1U << 27U;  // of all chunks of names, unpacked
 inline constexpr std::uint32_t max_named_texts = 1U << 22U;
 inline constexpr std::uint32_t max_named_locations = 1U << 23U;
 inline constexpr std::uint32_t max_locations_per_frame = 100;
 
-// Appends the names of frames from `first` on, as many as a chunk takes; says how many that were.
+// Appends the names of frames from `first` on, as many as fit into a chunk; returns their number.
 std::uint32_t encode_names(const Names& names, std::uint32_t first, std::vector<std::uint8_t>& out);
 // The names of `count` frames, numbered from 0. Throws TraceError.
 Names decode_names(base::ByteSource source, std::uint32_t count);
-// Puts those of the frames from `first` on after what is there. Throws TraceError when they
-// go back or are more than any recorder's.
+// Appends the names of the frames from `first` on. Throws TraceError if the numbers go back or exceed any
+// recorder's.
 void append_names(Names& all, std::uint64_t first, const Names& part);
 
 }  // namespace heapwright::trace

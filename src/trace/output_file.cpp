@@ -17,13 +17,13 @@ OutputFile::~OutputFile() {
 int OutputFile::create(const std::string& path, bool replace) {
   std::string place = path;
   if (replace) {
-    char* real = ::realpath(path.c_str(), nullptr);  // a link stays one
+    char* real = ::realpath(path.c_str(), nullptr);  // replaces the target of a link, not the link
     if (real != nullptr) place = real;
     ::free(real);
   }
   struct stat status {};
   const bool must_go = replace && ::lstat(place.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-  // Unlinked, not truncated: whoever reads the old file keeps it.
+  // Unlinked, not truncated: readers of the old file keep it.
   if (must_go && ::unlink(place.c_str()) != 0) return errno;
   descriptor_ = ::open(place.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   return is_open() ? 0 : errno;
@@ -43,7 +43,7 @@ int OutputFile::append(std::span<const std::uint8_t> piece) {
     if (written <= 0) {
       const int error = written < 0 ? errno : EIO;
       const auto whole = static_cast<off_t>(bytes_);
-      // What stood before us in a file that standard output was sent to is not ours to cut.
+      // Earlier content of a file that standard output was redirected to must not be truncated.
       if (!is_stream_ && ::ftruncate(descriptor_, whole) == 0) ::lseek(descriptor_, whole, SEEK_SET);
       return error;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that only grows by whole pieces: when a piece cannot be written in
-// full, the file is cut back to where the piece began.
+// A file that grows only by whole pieces: if a piece cannot be written in full, the file is truncated to
+// where the piece began.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Mode 0600. An existing file is kept (EEXIST) unless `replace` and it is a
-  // regular file. Returns 0 or errno.
+  // Mode 0600. An existing file is kept (EEXIST) unless `replace` and it is a regular file. Returns 0 or
+  // errno.
   int create(const std::string& path, bool replace);
-  // A copy of an open descriptor, of a pipe or a device: what a piece that
-  // fails has left there stays. Returns 0 or errno.
+  // A copy of an open descriptor of a pipe or a device: the written part of a failed piece remains there.
+  // Returns 0 or errno.
   int write_to(int descriptor);
-  // Return 0 or errno. A piece that fails leaves the file as it was.
+  // Both return 0 or errno. A failed piece leaves the file unchanged.
   int append(std::span<const std::uint8_t> piece);
   int close();
 

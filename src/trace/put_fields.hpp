@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fields and records with a length, appended; record_fields.hpp reads them.
+// Appends fields and records with a length; record_fields.hpp reads them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline void put(Bytes& out, std::uint64_t value) {
   out.insert(out.end(), bytes, base::put_varint(bytes, value));
 }
 
-// What is longer than a reader takes is cut.
+// Truncated to what a reader accepts.
 inline void put_text(Bytes& out, std::string_view text) {
   text = text.substr(0, max_text_bytes);
   put(out, text.size());

@@ -52,8 +52,8 @@ void Reader::State::add_event_chunk(const IndexEntry& entry) {
                     header.count, header.first, header.first_begin_ns, header.last_end_ns});
 }
 
-// By thread, then sequence. A chunk that repeats events of the one before it,
-// or goes back in time, can only come from damage.
+// Sorts by thread, then sequence. A chunk that repeats events of the one before it, or goes back in time, can
+// only come from damage.
 void Reader::State::order_event_chunks() {
   std::sort(chunks.begin(), chunks.end(), [](const EventChunk& a, const EventChunk& b) {
     return std::tie(a.thread, a.first_sequence, a.file_offset) <
@@ -105,7 +105,7 @@ void Reader::State::add(const IndexEntry& entry, TableLoader& loader) {
 
 namespace {
 
-// What `decode` makes of the chunk's records.
+// The result of `decode` for the chunk's records.
 template <typename Decode>
 auto decoded(const InputFile& file, const IndexEntry& entry, Decode decode) {
   std::vector<std::uint8_t> chunk;
@@ -134,7 +134,8 @@ Reader Reader::open(const std::string& path, std::uint64_t most_bytes) {
                    [](const ScanChunk& a, const ScanChunk& b) { return a.begin_ns < b.begin_ns; });
   state->order_event_chunks();
   loader.finish(state->chunks.empty() ? 0 : std::size_t{state->chunks.back().thread} + 1);
-  // A thread tells how many it wrote when it ends; until then, and where that is lost, its chunks do.
+  // A thread record gives its number of events only when the thread ends; until then, or if it is lost, the
+  // chunks do.
   for (const EventChunk& chunk : state->chunks) {
     std::uint64_t& events = state->tables.threads[chunk.thread].events;
     events = std::max(events, chunk.first_sequence + chunk.count);

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Reads a trace file by chunks; never holds the whole file in memory.
 //
-// open() checks header and index (or rebuilds the index by scanning when the
-// file was cut), and reads every small table: metadata, modules, frames,
-// stacks, threads, memory samples, end. Events and scans of resident pages stay
-// on disk until decode() is called for a chunk.
+// open() checks header and index (or rebuilds the index by scanning if the file was cut off), and reads every
+// small table: metadata, modules, frames, stacks, threads, memory samples, end. Events and scans of resident
+// pages stay on disk until decode() is called for a chunk.
 //
-// Errors: TraceError with one line that says what to do. A table chunk whose
-// checksum fails is listed in `damage` and left out; the rest is read. The
-// content of event chunks is not looked at before decode(), which throws for
-// a damaged one: a caller goes on with the next chunk and says so.
+// Errors: TraceError with one line that says what to do. A table chunk with a wrong checksum is listed in
+// `damage` and left out; the rest is read. The content of event chunks is not checked before decode(), which
+// throws for a damaged one: a caller continues with the next chunk and reports it.
 //
-// What holds for every trace, hostile ones included: threads()[i].index == i
-// and every chunk's thread has an entry; a frame's module is an index into
-// modules() or no_module; a stack's frame is an index into frames() or a
-// mark; a stack's parent is smaller than itself; names have locations of as many
-// frames as there are, with strings that are there.
-// Threads: a Reader is immutable after open(); decode() may be called from
-// many threads at once, each with its own batch and scratch.
+// Guaranteed for every trace, even a malicious one: threads()[i].index == i and every chunk's thread has an
+// entry; a frame's module is an index into modules() or no_module; a stack's frame is an index into frames()
+// or a mark; a stack's parent is smaller than itself; names have locations for exactly the existing frames,
+// with existing strings.
+// Threads: a Reader is immutable after open(); many threads may call decode() at once, each with its own
+// batch and scratch.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +31,8 @@
 
 namespace heapwright::trace {
 
-// Where a chunk of events lies and what it spans. Chunks of one thread are
-// in order of first_sequence. Times are exactly those of the decoded events,
-// which are cut down to the format's steps (16 ns, 4 ns).
+// The position of a chunk of events, and its ranges. Chunks of one thread are in order of first_sequence.
+// Times are exactly those of the decoded events, which are rounded down to the format's steps (16 ns, 4 ns).
 struct EventChunk {
   std::uint64_t file_offset = 0;
   std::uint32_t bytes = 0;   // on disk, header included
@@ -47,12 +43,12 @@ struct EventChunk {
   std::uint64_t last_end_ns = 0;  // largest begin + duration
 };
 
-// Where a scan of the resident pages lies (residency.hpp).
+// The position of a scan of the resident pages (residency.hpp).
 struct ScanChunk {
   std::uint64_t file_offset = 0;
   std::uint32_t bytes = 0;
   std::uint32_t count = 0;           // records
-  std::uint32_t mappings = 0;        // number of the list of mappings that held at its begin
+  std::uint32_t mappings = 0;        // number of the list of mappings valid at its begin
   std::uint64_t resident_bytes = 0;  // as the kernel counted them at its begin
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
@@ -76,7 +72,7 @@ class InputFile;
 
 class Reader {
  public:
-  // most_bytes: of a file that is still written, what is known to be whole chunks.
+  // most_bytes: for a file that is still being written, the size known to be whole chunks.
   static Reader open(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
@@ -99,11 +95,11 @@ class Reader {
 
   // How many chunks of events have a wrong checksum. Reads the file once, without decoding.
   std::uint64_t damaged_event_chunks() const;
-  // Decodes one chunk into `batch` (replaced). Throws TraceError when the
-  // chunk is damaged. Every stack id in the batch is < stacks().size().
+  // Decodes one chunk into `batch` (replaced). Throws TraceError if the chunk is damaged. Every stack id in
+  // the batch is < stacks().size().
   void decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const;
-  // One scan, and the mappings that were there when it began (empty when their chunk
-  // is lost). Throw TraceError when the chunk is damaged.
+  // One scan, and the mappings at its begin (empty if their chunk is lost). Throw TraceError if the chunk is
+  // damaged.
   ResidencyScan decode(const ScanChunk& chunk) const;
   std::vector<Mapping> mappings_of(const ScanChunk& chunk) const;
   const InputFile& file() const noexcept;

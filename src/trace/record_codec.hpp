@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The small tables of a trace as payloads: every record kind of records.hpp
-// but the events, and the index.
+// The small tables of a trace as payloads: every record kind of records.hpp except events, and the index.
 //
-// Records that may gain fields are stored with their length, so that a reader
-// skips what it does not know and takes the default for what is not there.
+// Records that may gain fields are stored with their length, so that a reader skips unknown fields and uses
+// defaults for missing ones.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace heapwright::trace {
 
-// A chunk as the index knows it.
+// A chunk's entry in the index.
 struct IndexEntry {
   std::uint64_t file_offset = 0;
   std::uint64_t chunk_bytes = 0;  // header included
@@ -39,9 +38,8 @@ void encode_records(const End& end, Bytes& out);
 // One entry of the index, after the one at `previous_offset`.
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out);
 
-// Each reads exactly `count` records. Throws TraceError when there are fewer
-// or one is impossible. Frame and module numbers are not checked against
-// other tables.
+// Each reads exactly `count` records. Throws TraceError if there are fewer or one is invalid. Frame and
+// module numbers are not checked against other tables.
 Metadata decode_metadata(base::ByteSource source, std::uint32_t count);
 std::vector<Frame> decode_frames(base::ByteSource source, std::uint32_t count);
 std::vector<StackNode> decode_stacks(base::ByteSource source, std::uint32_t count, std::uint64_t first_id);

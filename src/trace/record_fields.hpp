@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Records with a length, and their fields, out of bytes that are not trusted.
+// Reads records with a length, and their fields, from untrusted bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline void require(bool is_so, const char* what) {
   if (!is_so) throw TraceError(what);
 }
 
-// The smallest record takes a byte, so a count above the bytes at hand is a
-// lie; checked before room for `count` records is made.
+// The smallest record takes a byte, so a count above the available bytes is invalid; checked before space for
+// `count` records is allocated.
 inline void require_count(const base::ByteSource& source, std::uint32_t count) {
   require(count <= source.remaining(), "a table claims more records than it holds");
 }
@@ -30,8 +30,7 @@ inline base::ByteSource next_record(base::ByteSource& source) {
   return {reinterpret_cast<const std::uint8_t*>(record.data()), record.size()};
 }
 
-// Fields that a record does not have, because an older heapwright wrote it,
-// are 0 or empty.
+// Fields missing in a record, because an older heapwright wrote it, are 0 or empty.
 inline std::uint64_t field(base::ByteSource& record) { return record.remaining() == 0 ? 0 : record.varint(); }
 
 template <typename Number>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a trace holds beside its events: who ran, which code was loaded, which
-// call stacks exist, how memory moved, and whether the recording is whole.
-// Each struct is one record kind of docs/trace-format.md, and its fields()
-// lists what is stored of it: the codec and Python read that list.
+// Everything in a trace besides its events: which process ran, which code was loaded, which call stacks
+// exist, its memory over time, and whether the recording is complete. Each struct is one record kind of
+// docs/trace-format.md, and its fields() lists the stored fields: the codec and Python read that list.
 #pragma once
 
 #include <concepts>
@@ -34,12 +33,11 @@ enum class ChunkKind : std::uint16_t {
 template <typename Of, typename Record>
 concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
-// Of Metadata::conditions: the process ran before, without the recorder.
+// For Metadata::conditions: the process ran before, without the recorder.
 inline constexpr char attached_condition[] = "attached\tyes";
 
-// How and of what the trace was made. Argument and environment values are
-// never stored; `command` is the path the program was started by and, only
-// when the user asked for it, its command line.
+// How the trace was made, and of which program. Argument and environment values are never stored; `command`
+// is the path by which the program was started and, only if the user requested it, its command line.
 struct Metadata {
   std::string program;  // path of the executable, links followed
   std::string command;  // path as executed, or the whole command line on request
@@ -53,24 +51,23 @@ struct Metadata {
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call recorded
   bool durations_recorded = true;
   bool free_stacks_recorded = false;
-  // Cost of the recorder itself per call, measured against an empty real
-  // function at the start of the recording; 0 = not measured.
+  // Cost of the recorder itself per call, measured with an empty real function at the start of the recording;
+  // 0 = not measured.
   std::uint32_t self_cost_allocation_ns = 0;
   std::uint32_t self_cost_release_ns = 0;
   std::vector<std::string> notes;
   std::vector<std::string> unseen;  // whose calls are not in the trace: "jemalloc linked statically"
-  // A copy of its parent's image, not a fresh one: blocks from before the fork
-  // are its own as well, and are not in this trace.
+  // It has a copy of its parent's image, not a fresh one: it also owns blocks from before the fork, which are
+  // not in this trace.
   bool is_fork_child = false;
-  // Started by this process, or what it became, and not recorded:
-  // "PROCESS_ID\tPROGRAM\tREASON".
+  // Images that this process started or became, and that were not recorded: "PROCESS_ID\tPROGRAM\tREASON".
   std::vector<std::string> unrecorded_processes;
   std::uint64_t children_left_alone = 0;  // started while children were not followed
-  // What the heap's work depends on: "MALLOC_ARENA_MAX\t2", "cpus\t8". The
-  // allocator's settings are the only values of the environment in a trace.
+  // Conditions that affect the heap: "MALLOC_ARENA_MAX\t2", "cpus\t8". The allocator's settings are the only
+  // environment values in a trace.
   std::vector<std::string> conditions;
-  // Of what is over before that time nothing is in the trace, of what lived on the event that made it;
-  // 0: it has everything. So many events were left out.
+  // Blocks freed before that time were dropped from the trace, with the number of events below; blocks live
+  // then still have their allocating event. 0: nothing was dropped.
   std::uint64_t forgotten_before_ns = 0;
   std::uint64_t forgotten_events = 0;
 
@@ -83,8 +80,7 @@ struct Metadata {
   }
 };
 
-// visit(name, member) for each field that is stored. The first has key 1 on disk,
-// the next key 2: append only.
+// Calls visit(name, member) for each stored field. The first has key 1 on disk, the next key 2: append only.
 template <IsRecord<Metadata> Of, typename Visit>
 void fields(Of& of, const Visit& visit) {
   visit("program", of.program);
@@ -123,7 +119,7 @@ struct Module {
   std::string build_id;  // lower-case hex, empty when the object has none
 };
 
-// In order of storing, here and below: append only.
+// In storage order, here and below: append only.
 template <IsRecord<Module> Of, typename Visit>
 void fields(Of& of, const Visit& visit) {
   visit("start", of.start);
@@ -135,8 +131,8 @@ void fields(Of& of, const Visit& visit) {
   visit("build_id", of.build_id);
 }
 
-// A frame is a program counter inside a module. Return addresses are stored
-// as seen; look up pc - 1 unless `is_exact` (frame interrupted by a signal).
+// A frame is a program counter inside a module. Return addresses are stored unchanged; look up pc - 1 unless
+// `is_exact` (frame interrupted by a signal).
 struct Frame {
   std::uint64_t pc = 0;
   std::uint32_t module = no_module;
@@ -163,7 +159,7 @@ struct Thread {
   std::uint64_t events = 0;         // events written by the thread
   std::uint64_t dropped = 0;        // calls seen but not written (see drop_reasons in the docs)
   std::uint64_t waited_ns = 0;      // time the thread waited for the recorder's buffer
-  std::uint64_t stack_address = 0;  // somewhere on its stack; 0 = not known
+  std::uint64_t stack_address = 0;  // an address on its stack; 0 = unknown
 };
 
 template <IsRecord<Thread> Of, typename Visit>
@@ -181,14 +177,15 @@ void fields(Of& of, const Visit& visit) {
 
 struct MemorySample {
   std::uint64_t time_ns = 0;
-  std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: without the recorder's own shared pages
+  std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: does not include the recorder's shared pages
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t recorder_bytes = 0;         // the recorder's own pages in the process
-  std::uint64_t resident_shared_bytes = 0;  // RssShmem without these; 0 in older traces, as what follows
+  std::uint64_t recorder_bytes = 0;  // the recorder's own pages in the process
+  std::uint64_t resident_shared_bytes =
+      0;  // RssShmem without these; 0 in older traces, as are the fields below
   std::uint64_t page_table_bytes = 0;
   std::uint64_t cgroup_charge_bytes =
-      0;  // of the whole cgroup, page cache and others in it too; 0 = not known
+      0;  // of the whole cgroup, including page cache and other processes; 0 = unknown
 };
 
 template <IsRecord<MemorySample> Of, typename Visit>
@@ -203,9 +200,8 @@ void fields(Of& of, const Visit& visit) {
   visit("cgroup_charge_bytes", of.cgroup_charge_bytes);
 }
 
-// When the session's recording was switched on or off (--paused, the control
-// file, the program itself). It is on until a switch says otherwise. Every
-// call that began and ended while it was on is in the trace; calls around a
+// When the session's recording was switched on or off (--paused, the control file, the program itself). It is
+// on until the first switch. Every call that began and ended while it was on is in the trace; calls around a
 // switch may be.
 struct Switch {
   std::uint64_t time_ns = 0;
@@ -219,16 +215,16 @@ void fields(Of& of, const Visit& visit) {
 }
 
 enum class EndReason : std::uint8_t {
-  missing = 0,   // no end mark: the file was cut
+  missing = 0,   // no end mark: the file was cut off
   exited = 1,    // status = exit code
   killed = 2,    // status = signal number
   replaced = 3,  // exec
   size_limit = 4,
   duration_limit = 5,
-  write_failed = 6,   // disk full and the like; status = errno
+  write_failed = 6,   // such as disk full; status = errno
   stopped = 7,        // by the control file or the API
   recorder_lost = 8,  // heapwright-attach was killed
-  still_running = 9,  // a copy of a trace that goes on: time_ns is when the collector last wrote
+  still_running = 9,  // a copy of an unfinished trace: time_ns is when the collector last wrote
 };
 
 struct End {

@@ -33,7 +33,7 @@ KernelMemory kernel_memory_field(base::ByteSource& record) {
 
 constexpr std::uint64_t units(std::uint64_t bytes) noexcept { return bytes / residency_unit_bytes; }
 
-// So many units on from `from`; both stay below max_address.
+// `count` units beyond `from`; both are below max_address.
 std::uint64_t advance(std::uint64_t from, std::uint64_t count) {
   require(count <= units(max_address - from), "a scan leaves the address space");
   return from + count * residency_unit_bytes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which pages of the recorded process were in memory, and whose address range
-// they lie in: the records of chunk kinds `mappings` and `residency`. These
-// chunks stay on disk until somebody asks for one scan of them.
+// Which pages of the recorded process were resident, and the address ranges they are in: the records of chunk
+// kinds `mappings` and `residency`. These chunks stay on disk until a scan is requested.
 //
 // All addresses and lengths are whole units of 4 KiB.
 #pragma once
@@ -37,7 +36,7 @@ enum class PageKind : std::uint8_t {
   swapped = 2,
 };
 
-// Neighbouring pages of one kind.
+// Adjacent pages of one kind.
 struct PageRun {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -46,8 +45,8 @@ struct PageRun {
   bool operator==(const PageRun&) const = default;
 };
 
-// A part of the address space that was looked at in one go: its runs are true
-// for one moment in [begin_ns, end_ns].
+// A part of the address space that was scanned at once: its runs are valid for one moment in [begin_ns,
+// end_ns].
 struct ScanWindow {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -58,7 +57,7 @@ struct ScanWindow {
   bool operator==(const ScanWindow&) const = default;
 };
 
-// What the kernel counts for the process, as /proc/PID/status says it.
+// The kernel's figures for the process, from /proc/PID/status.
 struct KernelMemory {
   std::uint64_t anonymous_bytes = 0;  // RssAnon
   std::uint64_t file_bytes = 0;       // RssFile
@@ -75,7 +74,7 @@ enum class ScanCause : std::uint8_t { period = 1, exit = 2, trim = 3, phase = 4 
 
 struct ResidencyScan {
   ScanCause cause = ScanCause::period;
-  bool is_whole = true;  // false: more runs than a scan may have; what lies after them is missing
+  bool is_whole = true;  // false: the limit of runs was reached; later ones are missing
   KernelMemory before;
   KernelMemory after;
   std::uint64_t cpu_ns = 0;         // of the collector
@@ -83,16 +82,15 @@ struct ResidencyScan {
   std::vector<PageRun> runs;        // by address; each lies in its window
 };
 
-// Bounds that a scan keeps.
+// Limits of a scan.
 inline constexpr std::uint32_t max_runs_per_scan = 1U << 20U;
 inline constexpr std::uint32_t max_windows_per_scan = (1U << 16U) - 1U;
 inline constexpr std::uint32_t max_mappings = 1U << 16U;
 inline constexpr std::uint32_t max_scans = 1U << 18U;
 inline constexpr std::uint64_t max_address = 1ULL << 57U;
 
-// As in record_codec.hpp: encode before compression; decode reads exactly
-// `count` records and throws TraceError. A scan is one record for itself and
-// one for each window.
+// As in record_codec.hpp: encode before compression; decode reads exactly `count` records and throws
+// TraceError. A scan has one record for itself and one for each window.
 void encode_records(std::span<const Mapping> mappings, std::vector<std::uint8_t>& out);
 void encode_records(const ResidencyScan& scan, std::uint64_t begin_ns, std::vector<std::uint8_t>& out);
 std::vector<Mapping> decode_mappings(base::ByteSource source, std::uint32_t count);

@@ -26,7 +26,7 @@ RunningTrace end_running(const std::string& path) {
     end.events += entry.header.count;
     end.time_ns = std::max(end.time_ns, entry.header.last_end_ns);
   }
-  // A program that makes no calls has none of these either; its memory is looked at all the same.
+  // A program that makes no calls has no events either; its memory is sampled anyway.
   for (const MemorySample& sample : tables.memory_samples) {
     end.time_ns = std::max(end.time_ns, sample.time_ns);
     end.recorder_peak_bytes = std::max(end.recorder_peak_bytes, sample.recorder_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A trace that its collector still writes, as one that ends now.
+// Reads an unfinished trace as one that ends now.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace heapwright::trace {
 
-// A copy of the file's first whole_bytes, and end_chunk after them, is a trace of what was written so far.
+// A copy of the file's first whole_bytes, followed by end_chunk, is a trace of what was written so far.
 struct RunningTrace {
   std::uint64_t whole_bytes = 0;
-  std::vector<std::uint8_t> end_chunk;  // empty: the trace has an end mark of its own
+  std::vector<std::uint8_t> end_chunk;  // empty: the trace has its own end mark
 };
 
 // Throws TraceError unless the file begins like a trace.

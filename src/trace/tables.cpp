@@ -37,7 +37,7 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
   }
 }
 
-// Room for the ids up to `end`, which must be allowed; false otherwise.
+// Makes room for the ids up to `end`, if that is allowed; false otherwise.
 template <typename Record>
 bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit, const Record& filler) {
   if (end > limit) return false;
@@ -140,7 +140,7 @@ void TableLoader::add_stacks(const IndexEntry& entry) {
   append_at(tables_.stacks, entry.header.first, stacks, stacks_below(), unknown_stack);
 }
 
-// A module that comes again replaces itself: it was closed since.
+// A repeated module replaces itself: it was unloaded since.
 void TableLoader::add_modules(const IndexEntry& entry) {
   auto modules = decode_modules(unpack(entry), entry.header.count);
   for (Module& module : modules) {

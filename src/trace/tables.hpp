@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The small tables of a trace, gathered from their chunks.
 //
-// Ids count on, so a table with a lost chunk keeps the ids after it: the
-// lost frames become frames without a module, the lost stacks truncated ones.
+// Ids are explicit, so a table with a lost chunk keeps the ids after it: lost frames become frames without a
+// module, lost stacks truncated ones.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Tables {
   std::vector<MemorySample> memory_samples;
   std::vector<Switch> switches;
   EmbeddedNames names;
-  bool has_names = false;  // readable or not
+  bool has_names = false;  // even if unreadable
   End end;
 };
 
@@ -35,8 +35,7 @@ class TableLoader {
   TableLoader(const InputFile& file, Tables& tables, std::vector<Damage>& damage)
       : file_(file), tables_(tables), damage_(damage) {}
 
-  // Adds the records of `entry`, or lists it as damaged. Chunks that are no
-  // tables are left alone.
+  // Adds the records of `entry`, or lists it as damaged. Ignores chunks that are not tables.
   void load(const IndexEntry& entry);
   // Makes references between tables valid. `threads`: how many there must be.
   void finish(std::size_t threads);
@@ -63,7 +62,7 @@ class TableLoader {
   std::vector<std::uint8_t> chunk_;
   std::vector<std::uint8_t> records_;
   std::uint64_t unpacked_bytes_ = 0;
-  std::uint64_t names_bytes_ = 0;  // they leave the other tables their room
+  std::uint64_t names_bytes_ = 0;  // they have a separate limit
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> module_numbers_;  // by start, loaded_ns
 };
 

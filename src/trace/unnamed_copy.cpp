@@ -28,14 +28,14 @@ bool is_text(const EventBatch& batch, std::size_t event) {
   return event < batch.count() && batch.kind[event] == EventKind::annotation_text;
 }
 
-// Replaces what a program gave names to. A name is a run of events, which may
-// go on in the thread's next batch.
+// Replaces names given by the program. A name is a run of events, which may continue in the thread's next
+// batch.
 class SaidTexts {
  public:
   explicit SaidTexts(const std::function<std::string(std::string)>& said) : said_(said) {}
 
-  // next: the thread's next batch, or nullptr. replaced: how many events at the
-  // begin of `batch` are replaced already; returns that of `next`.
+  // next: the thread's next batch, or nullptr. replaced: how many events at the start of `batch` have already
+  // been replaced; returns that of `next`.
   std::size_t replace(EventBatch& batch, EventBatch* next, std::size_t replaced) {
     std::size_t of_next = 0;
     for (std::size_t event = replaced; event < batch.count(); ++event) {

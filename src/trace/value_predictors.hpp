@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Predictors for stacks and sizes. Encoder and decoder run the same tables
-// over the same values, so a byte that says "as predicted" is enough most of
-// the time. Each class has encode() and decode() side by side: they must
-// touch the tables in the same way, or every trace becomes unreadable.
+// Predictors for stacks and sizes. Encoder and decoder run the same tables over the same values, so most of
+// the time a byte that says "as predicted" is enough. Each class has encode() and decode() side by side: they
+// must update the tables in the same way, or every trace becomes unreadable.
 //
-// A predictor starts anew in each chunk, so that chunks decode on their own.
+// A predictor is reset for each chunk, so that chunks decode independently.
 #pragma once
 
 #include <array>
@@ -21,16 +20,16 @@ inline constexpr std::uint8_t code_predicted = 0;
 inline constexpr std::uint8_t code_wide = 255;
 inline constexpr std::uint32_t recent_slots = 254;  // codes 1..254
 
-// The stack that came last when the same kind followed the same stack; else
-// one of 254 recent stacks; else its distance to the last such.
+// The stack that came last when the same kind followed the same stack; else one of 254 recent stacks; else
+// its distance to the last such.
 class StackPredictor {
  public:
-  // What one pass over a chunk carries from event to event. Apart from the
-  // tables so that a loop keeps it in registers.
+  // State carried from event to event in one pass over a chunk. Separate from the tables so that a loop keeps
+  // it in registers.
   struct Position {
     std::uint32_t previous = 0;  // last stack that was not 0
     std::uint32_t last_wide = 0;
-    std::uint32_t largest = 0;  // of all decoded: every stack is wide once
+    std::uint32_t largest = 0;  // of all decoded stacks: each stack is wide once
   };
 
   void reset() noexcept {
@@ -63,7 +62,7 @@ class StackPredictor {
  private:
   static constexpr unsigned table_bits = 11;
 
-  // Stack ids are dense: their low bits are as good as a hash, and quicker.
+  // Stack ids are dense: their low bits are as good as a hash, and faster.
   static std::uint32_t slot_of(std::uint32_t previous, EventKind kind) noexcept {
     return (previous ^ (static_cast<std::uint32_t>(kind) << 5U)) & ((1U << table_bits) - 1U);
   }

@@ -31,7 +31,7 @@ bool has_equal_columns(const EventBatch& batch) noexcept {
          batch.usable.size() == count && batch.address.size() == count && batch.old_address.size() == count;
 }
 
-// Completes the header, which the chunk has room for, by its payload.
+// Completes the header, for which the chunk has room, from its payload.
 void seal(ChunkHeader& header, Bytes& chunk) {
   const std::span<const std::uint8_t> payload = std::span(chunk).subspan(sizeof header);
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
@@ -40,13 +40,13 @@ void seal(ChunkHeader& header, Bytes& chunk) {
   std::memcpy(chunk.data(), &header, sizeof header);
 }
 
-// What making a chunk takes; nothing of it outlives a call. One
-// per thread, because a collector has a writer for each of many processes.
+// Buffers for building a chunk; no content outlives a call. One per thread, because a collector has a writer
+// for each of many processes.
 struct Workbench {
   BlockPacker packer;
-  std::unique_ptr<BlockPacker> names_packer;  // hardly any writer has names
-  std::unique_ptr<EventEncoder> events;       // of batches; made when one comes
-  Bytes chunk;                                // header and payload of the chunk being made
+  std::unique_ptr<BlockPacker> names_packer;  // few writers have names
+  std::unique_ptr<EventEncoder> events;       // for batches; created when needed
+  Bytes chunk;                                // header and payload of the current chunk
   Bytes records;                              // its records before compression
 };
 
@@ -69,15 +69,15 @@ struct Writer::State {
 
   bool append(std::span<const std::uint8_t> piece);
   bool append_indexed(const ChunkHeader& header, std::span<const std::uint8_t> chunk);
-  // Takes a chunk whose first bytes are room for its header.
+  // Takes a chunk that starts with room for its header.
   bool write_chunk(ChunkHeader header, Bytes& chunk);
   bool write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first);
-  // Kind, count and the like of `header`; the rest is filled in.
+  // `header` has kind, count and the like; the rest is filled in.
   bool write_table(ChunkHeader header, const Bytes& records);
   bool write_index();
   bool write_tail(const End& end);
 
-  // Calls encode(part, first id, records) for parts small enough for a chunk.
+  // Calls encode(part, first id, records) for parts that fit into a chunk.
   template <typename Record, typename Encode>
   bool write_parts(ChunkKind kind, std::span<const Record> all, std::uint64_t first, Encode encode) {
     constexpr bool has_text = !std::is_trivially_copyable_v<Record>;
@@ -215,12 +215,12 @@ bool Writer::write(const EmbeddedNames& names) {
   const std::size_t frames = names.first_location.empty() ? 0 : names.first_location.size() - 1;
   std::uint64_t all_bytes = 0;
   Bytes& records = workbench().records;
-  // One chunk at least: it says that no other names are to be looked for.
+  // At least one chunk: it shows that no other names need to be looked up.
   for (std::uint32_t first = 0; first == 0 || first < frames;) {
     records.clear();
     const std::uint32_t count = encode_names(names, first, records);
     all_bytes += records.size();
-    if (all_bytes > max_names_bytes) state.error = EFBIG;  // no reader would take them
+    if (all_bytes > max_names_bytes) state.error = EFBIG;  // a reader would reject them
     if (!state.write_table(ChunkKind::names, records, count, first)) return false;
     if (count == 0) break;
     first += count;
@@ -234,7 +234,7 @@ bool Writer::write_mappings(std::uint32_t number, std::span<const Mapping> mappi
   records.clear();
   mappings = mappings.first(std::min<std::size_t>(mappings.size(), max_mappings));
   encode_records(mappings, records);
-  if (records.size() > max_table_bytes) return state_->error == 0;  // no reader would take it
+  if (records.size() > max_table_bytes) return state_->error == 0;  // a reader would reject it
   ChunkHeader header;
   header.kind = static_cast<std::uint16_t>(ChunkKind::mappings);
   header.count = static_cast<std::uint32_t>(mappings.size());
@@ -300,7 +300,7 @@ bool Writer::finish(const End& end) {
   State& state = *state_;
   if (!state.file.is_open()) return false;
   const int failure = state.error;
-  // The chunk that did not fit was cut off, so there is room to say so.
+  // The chunk that did not fit was truncated, so there is room for the end mark.
   End mark = end;
   if (failure != 0) {
     mark.reason = EndReason::write_failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bounded reading of unwind tables in memory. After one read beyond the end
-// every further read yields 0 and has_failed() stays true.
+// Bounds-checked reading of unwind tables in memory. After a read beyond the end, every further read yields 0
+// and has_failed() stays true.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,8 @@ class ByteCursor {
     return 0;
   }
 
-  // A pointer of the encoding; `data_base` is what data-relative ones count
-  // from. Indirect pointers are not followed.
+  // Reads a pointer with this encoding; `data_base` is the base of data-relative ones. Indirect pointers are
+  // not followed.
   std::uint64_t read_encoded(std::uint8_t encoding, std::uint64_t data_base) {
     const auto here = reinterpret_cast<std::uint64_t>(at_);
     const std::uint64_t value = read_unbased(encoding & encoding_format_mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a DWARF call frame program (CIE, then FDE) up to one address and keeps
-// what matters for a caller's return address, stack pointer and RBP.
+// Runs a DWARF call frame program (CIE, then FDE) up to one address and keeps the rules for a caller's return
+// address, stack pointer and RBP.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct FrameDescription {
   ByteCursor program{nullptr, nullptr};
 };
 
-// The row that covers `target_pc`. False when the program is malformed or
-// uses what x86-64 compilers do not emit.
+// Computes the row that covers `target_pc`. False if the program is malformed or uses features that x86-64
+// compilers do not emit.
 bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc,
                             FrameRow& row) noexcept;
 

@@ -51,7 +51,7 @@ std::uint64_t find_frame_description(const ObjectTables& object, std::uint64_t p
   return field_at(low, 0) <= pc ? field_at(low, 4) : 0;
 }
 
-// A CIE's or FDE's body after its length field; empty when it leaves the object.
+// The body of a CIE or FDE after its length field; empty if it extends beyond the object.
 ByteCursor entry_body(const ObjectTables& object, std::uint64_t address) {
   ByteCursor entry = cursor_in(object, address);
   std::uint64_t size_bytes = entry.read<std::uint32_t>();
@@ -60,7 +60,7 @@ ByteCursor entry_body(const ObjectTables& object, std::uint64_t address) {
   return {entry.position(), entry.position() + size_bytes};
 }
 
-// One letter of the augmentation after its 'z'. False = unknown.
+// Reads one letter of the augmentation string after 'z'. False = unknown.
 bool read_augmentation(char letter, ByteCursor& body, FrameDescription& description) {
   switch (letter) {
     case 'R':
@@ -124,7 +124,7 @@ bool read_frame_description(const ObjectTables& object, std::uint64_t address,
   return !body.has_failed();
 }
 
-// `breg <n> <offset>; deref`, and nothing else.
+// Exactly `breg <n> <offset>; deref`.
 bool is_load_from(const Expression& expression, std::uint8_t base_register, std::int64_t& offset) {
   constexpr std::uint8_t op_breg0 = 0x70;
   constexpr std::uint8_t op_deref = 0x06;
@@ -214,8 +214,7 @@ Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
   return {type, static_cast<std::int32_t>(offset), source, static_cast<std::int32_t>(rbp_offset)};
 }
 
-// `mov $15, %eax-or-rax; syscall`: the signal return stub of libcs that give
-// it no unwind entry.
+// `mov $15, %eax-or-rax; syscall`: the signal return stub in libcs that give it no unwind entry.
 bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
   constexpr std::uint8_t long_form[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   constexpr std::uint8_t short_form[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -232,8 +231,8 @@ bool find_covering_description(const ObjectTables& object, std::uint64_t target,
          target - description.first_pc < description.pc_bytes;
 }
 
-// No call precedes a function's first byte: what returns there is the first
-// frame of a stack made by hand (makecontext).
+// No call precedes a function's first byte: a return address there is in the first frame of a hand-made stack
+// (makecontext).
 bool is_made_by_hand(const ObjectTables& object, std::uint64_t pc) {
   FrameDescription description;
   return find_covering_description(object, pc, description) && description.first_pc == pc;

@@ -10,8 +10,7 @@
 #include "platform/raw_syscall.hpp"
 #include "unwind/byte_cursor.hpp"
 
-// The public head of glibc's structures, declared here so that the library
-// builds where <dlfcn.h> does not have them yet.
+// The public part of glibc's structures, declared here so that the library builds with an older <dlfcn.h>.
 struct heapwright_link_map {
   std::uint64_t bias;
   const char* name;
@@ -36,8 +35,7 @@ enum ModuleState : std::uint32_t { module_free = 0, module_being_written = 1, mo
 
 std::atomic<std::uint32_t> epoch{0};
 
-// Where a module with this start was last found. Only a hint: the entry it
-// leads to is always compared.
+// Where a module with this start was last found. Only a hint: the entry is always compared.
 std::atomic<std::uint32_t> module_hints[256];
 
 std::atomic<std::uint32_t>& hint_for(std::uint64_t start) {
@@ -67,7 +65,7 @@ bool take_build_id(ByteCursor notes, BuildId& id) {
   return false;
 }
 
-// From the program headers in memory; none when the object's first page does
+// From the program headers in memory; empty if the object's first page does not hold its ELF header.
 // not hold its ELF header.
 BuildId read_build_id(const LoadedObject& object) {
   BuildId id;
@@ -116,7 +114,7 @@ void write_path(ModuleEntry& entry, const char* name) {
   } else if (starts_with(name, "linux-vdso")) {
     append("[vdso]");
   } else {
-    if (*name != '/') {  // loaded by a relative name: from the directory of now
+    if (*name != '/') {  // loaded by a relative name: relative to the current directory
       const long size = platform::raw_syscall(SYS_getcwd, platform::raw_argument(entry.path), capacity);
       used = size > 1 ? static_cast<std::size_t>(size) - 1 : 0;
       append("/");
@@ -136,13 +134,13 @@ bool is_same(const ModuleEntry& entry, const LoadedObject& object, const BuildId
          entry.build_id_bytes == id.size_bytes && std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
 }
 
-// Those of the program counters in [start, end).
+// The program counters in [start, end).
 template <typename Change>
 void for_each_pc(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end, Change change) {
   for (session::PcEntry& entry : block.pcs) {
     const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
     if (key == 0) continue;
-    // A return address may lie just behind the object's last byte.
+    // A return address may be just after the object's last byte.
     const std::uint64_t pc = key & session::pc_mask;
     const std::uint64_t inside = (key & session::pc_key_exact) != 0 ? pc : pc - 1;
     if (inside >= start && inside < end) change(entry, key);
@@ -155,8 +153,8 @@ void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t e
   });
 }
 
-// A program that loads libraries again and again would fill the table with one set of slots for each time.
-// Without a build id nobody knows that it is the same one.
+// A program that loads libraries repeatedly would fill the table with one set of slots each time. Only a
+// build id shows that it is the same library.
 void revive_pcs(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id) {
   if (id.size_bytes == 0) return;
   for_each_pc(block, object.tables.start, object.tables.end, [&](session::PcEntry& entry, std::uint64_t key) {
@@ -175,8 +173,8 @@ void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc
   epoch.fetch_add(1, std::memory_order_release);
 }
 
-// Another thread that writes an entry takes microseconds; if it was stopped
-// midway the worst that follows is a module listed twice.
+// Another thread writes an entry within microseconds; if it was stopped midway, the worst result is a module
+// listed twice.
 void wait_until_written(const ModuleEntry& entry) {
   for (int i = 0; i < 2000 && entry.state.load(std::memory_order_acquire) == module_being_written; ++i) {
     __builtin_ia32_pause();

@@ -15,7 +15,7 @@ constexpr std::uint32_t page_lines = 64;
 constexpr std::uint32_t table_lines = session::node_table_slots / line_slots;
 constexpr std::uint32_t overflow_pages = 2;
 constexpr std::uint32_t max_far_lines = 64;
-// Leaves the page: pages fill as wholes, so a full line's neighbours are full.
+// A stride that leaves the page: pages fill up as a whole, so a full line's neighbours are full.
 constexpr std::uint32_t far_stride_lines = 64 * page_lines + 1;
 constexpr std::uint32_t max_nodes = session::node_table_slots / 8 * 7;
 
@@ -24,8 +24,8 @@ std::uint64_t scramble(std::uint64_t value) {
   return value ^ value >> 32;
 }
 
-// One line's slots that hold `word`, bit 2n for slot n. A 16-byte load may see
-// its two slots at different times, never half a slot.
+// The slots of one line that hold `word`, bit 2n for slot n. A 16-byte load may see its two slots at
+// different times, but never half a slot.
 [[gnu::always_inline]] inline std::uint32_t slots_holding(const session::NodeWord* line, std::uint64_t word) {
   const auto* pairs = reinterpret_cast<const __m128i*>(line);
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
@@ -38,7 +38,7 @@ std::uint64_t scramble(std::uint64_t value) {
 
 constexpr std::uint32_t line_is_full = ~0U;
 
-// Puts `word` into the line's first free slot, unless another thread did.
+// Puts `word` into the line's first free slot, unless another thread has.
 [[gnu::noinline, gnu::cold]] std::uint32_t insert(session::ProcessBlock& block, std::uint64_t word,
                                                   std::uint32_t line) {
   for (std::uint32_t slot = line * line_slots; slot < (line + 1) * line_slots; ++slot) {
@@ -46,8 +46,8 @@ constexpr std::uint32_t line_is_full = ~0U;
     std::uint64_t found = block.nodes[slot].load(std::memory_order_relaxed);
     if (found == 0) {
       if (block.node_count.load(std::memory_order_relaxed) >= max_nodes) return node_not_stored;
-      // No ordering: a node is all in its word, and a reader learns its index
-      // from an event published later.
+      // No ordering needed: a node is entirely in its word, and a reader learns its index from an event
+      // published later.
       if (block.nodes[slot].compare_exchange_strong(found, word, std::memory_order_relaxed)) {
         block.node_count.fetch_add(1, std::memory_order_relaxed);
         return slot;
@@ -58,7 +58,7 @@ constexpr std::uint32_t line_is_full = ~0U;
   return line_is_full;
 }
 
-// The node's index, node_not_stored or line_is_full.
+// Returns the node's index, node_not_stored or line_is_full.
 [[gnu::always_inline]] inline std::uint32_t search_line(session::ProcessBlock& block, std::uint64_t word,
                                                         std::uint32_t line) {
   const session::NodeWord* nodes = block.nodes + line * line_slots;
@@ -69,8 +69,7 @@ constexpr std::uint32_t line_is_full = ~0U;
   return slots_holding(nodes, 0) != 0 ? insert(block, word, line) : line_is_full;
 }
 
-// Beyond the parent's page: first the pages that all overflow of that page
-// shares, then anywhere.
+// Searches beyond the parent's page: first the pages shared by all overflow of that page, then anywhere.
 [[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word,
                                            std::uint32_t home, std::uint64_t hash) {
   const auto overflow_page = static_cast<std::uint32_t>(scramble(home / page_lines + 1));

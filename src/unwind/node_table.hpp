@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The shared table of stack nodes: one (parent, frame) pair each.
 //
-// Probe order of a child, so that a chain of new frames shares cache lines
-// and a subtree shares pages (plain hashing touches about all pages at
-// 75,000 nodes, this order 800 of 8192):
+// The probe order of a child lets a chain of new frames share cache lines and a subtree share pages (plain
+// hashing touches nearly all pages at 75,000 nodes, this order 800 of 8192):
 //   1. its parent's cache line
 //   2. one line of its parent's page, by (parent, frame)
 //   3. one line in each of two pages that take that page's overflow
 //   4. lines anywhere
-// Slots are never freed and a child takes the first free one of its order, so
-// racing inserters of one child meet in one slot.
+// Slots are never freed and a child takes the first free slot of its order, so concurrent insertions of one
+// child end in one slot.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@ inline std::uint64_t node_word(std::uint32_t parent, std::uint32_t frame) {
   return static_cast<std::uint64_t>(parent) << 32 | (frame + 1);
 }
 
-// Index of the node, inserted when missing. `frame` is a pc number or a mark.
-// node_not_stored: the table is full.
+// Index of the node, inserted if missing. `frame` is a pc number or a mark. node_not_stored: the table is
+// full.
 std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept;
 
 }  // namespace heapwright::unwind

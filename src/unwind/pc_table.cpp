@@ -10,7 +10,7 @@ using session::PcEntry;
 
 constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
 
-// Racing evaluations of one pc store the same rule.
+// Concurrent evaluations of one pc store the same rule.
 Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, bool ticks_are_tsc) {
   const std::uint64_t pc = key & session::pc_mask;
   const bool is_exact = (key & session::pc_key_exact) != 0;
@@ -24,12 +24,12 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
     }
     rule = evaluate_rule(object.tables, pc, is_exact);
   }
-  // After the module: who finds the rule does not look for it again.
+  // After the module: a thread that finds the rule does not look for the module again.
   entry.rule.store(rule.bits(), std::memory_order_release);
   return rule;
 }
 
-// Of a library that was unloaded from there.
+// A slot of a library that was unloaded from there.
 bool has_dead_slot(const session::ProcessBlock& block, std::uint64_t key) {
   const std::uint32_t home = pc_home_slot(key);
   for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
@@ -41,7 +41,7 @@ bool has_dead_slot(const session::ProcessBlock& block, std::uint64_t key) {
   return false;
 }
 
-// The slots of a library that is back live again with this.
+// Makes the slots of a reloaded library live again.
 void note_module_of(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) {
   const std::uint64_t pc = key & session::pc_mask;
   LoadedObject object;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shared table of program counters: numbers and rules.
+// The shared table of program counters: their numbers and rules.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline std::uint32_t pc_home_slot(std::uint64_t key) {
   return static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15ULL >> (64 - slot_bits));
 }
 
-// The part of find_pc() that evaluates rules and takes slots.
+// The part of find_pc() that evaluates rules and claims slots.
 KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept;
 
 // `key` is the pc, with pc_key_exact for an interrupted frame.

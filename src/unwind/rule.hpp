@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What one program counter says about its caller, packed into 64 bits so that
-// a walk needs one load per frame.
+// How to get from one program counter to its caller, packed into 64 bits so that a walk needs one load per
+// frame.
 //
 //   bits 0-2 type   3-4 source of the caller's RBP   5-7 traits that follow
 //   from these two   8-31 offset of RBP's slot   32-63 offset of the CFA
 //
-// The return address is always at CFA - 8; code that keeps it elsewhere is
-// `unfollowable`.
+// The return address is always at CFA - 8; code that keeps it elsewhere is `unfollowable`.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ enum class RuleType : std::uint8_t {
   rsp_offset,    // CFA = RSP + offset
   rbp_offset,    // CFA = RBP + offset
   rbp_load,      // CFA = *(RBP + offset): a frame that realigned its stack
-  signal_frame,  // the kernel's saved registers lie at RSP
+  signal_frame,  // the kernel's saved registers are at RSP
   end,           // has no caller
-  unfollowable,  // tables missing or beyond these rules
-  no_object,     // in no loaded object when last looked at
+  unfollowable,  // tables missing, or not expressible by these rules
+  no_object,     // in no loaded object when last looked up
 };
 
 enum class RbpSource : std::uint8_t {
@@ -34,9 +33,9 @@ enum class RbpSource : std::uint8_t {
 class Rule {
  public:
   // Traits.
-  static constexpr std::uint32_t needs_rbp = 1U << 5;   // the CFA hangs on RBP
-  static constexpr std::uint32_t passes_rbp = 1U << 6;  // the caller's RBP hangs on this one
-  // The caller hangs on words beside the return address and RBP's CFA slot.
+  static constexpr std::uint32_t needs_rbp = 1U << 5;   // the CFA depends on RBP
+  static constexpr std::uint32_t passes_rbp = 1U << 6;  // the caller's RBP depends on this one
+  // The caller depends on words other than the return address and RBP's CFA slot.
   static constexpr std::uint32_t is_barrier = 1U << 7;
 
   constexpr Rule() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the x86-64 kernel keeps the interrupted registers, counted from the
-// stack pointer that a signal handler returns to (the ucontext).
+// Where the x86-64 kernel saves the interrupted registers, relative to the stack pointer that a signal
+// handler returns to (the ucontext).
 #pragma once
 
 #include <cstdint>

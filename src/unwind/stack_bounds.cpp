@@ -32,9 +32,8 @@ std::uint64_t thread_pointer() {
 
 }  // namespace
 
-// The kernel copies the set in before it rejects `how`: EINVAL tells that the
-// address is readable, EFAULT that it is not. Seccomp filters let this call
-// through far more often than process_vm_readv, and it costs a third.
+// The kernel copies the set in before it rejects `how`: EINVAL means that the address is readable, EFAULT
+// that it is not. Seccomp filters allow this call far more often than process_vm_readv, and it costs a third.
 bool is_page_readable(std::uint64_t address) noexcept {
   constexpr long no_such_how = -1;
   constexpr long set_bytes = 8;
@@ -52,8 +51,7 @@ OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept {
     own.low = own.top;
     return own;
   }
-  // A thread made by the threads library has its control block, which %fs
-  // points to, at the top of its stack.
+  // A thread made by the threads library has its control block, pointed to by %fs, at the top of its stack.
   const std::uint64_t control_block = thread_pointer() & ~7ULL;
   if (stack_pointer >= control_block || control_block - stack_pointer >= max_thread_stack_bytes) return own;
   own.top = control_block;

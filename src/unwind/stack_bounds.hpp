@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which addresses a walk may load from.
+// The addresses that a walk may load from.
 //
-// On the thread's own stack that is [stack pointer, top), known without a
-// system call. On any other stack (sigaltstack, coroutine) it is the pages
-// that the kernel has confirmed as readable during this capture.
+// On the thread's own stack that is [stack pointer, top), known without a system call. On any other stack
+// (sigaltstack, coroutine) it is the pages that the kernel has confirmed as readable during this capture.
 #pragma once
 
 #include <bit>
@@ -12,18 +11,18 @@
 
 namespace heapwright::unwind {
 
-// The calling thread's own stack. Zero bytes = unknown: every stack is foreign.
+// The calling thread's own stack. All zero = unknown: every stack is foreign.
 struct OwnStack {
   std::uint64_t top = 0;           // first address above it
   std::uint64_t low = 0;           // [low, top) is known to be mapped
-  std::uint64_t hole = 0;          // highest unreadable page below low; 0 = none met
+  std::uint64_t hole = 0;          // highest unreadable page below low; 0 = none found
   bool is_initial_thread = false;  // the kernel's stack, which nothing else may enter
 };
 
 OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept;
 
-// Slow half of StackBounds::enter: moves `own.low` down to `stack_pointer` when every
-// page between is readable.
+// Slow part of StackBounds::enter: moves `own.low` down to `stack_pointer` if every page in between is
+// readable.
 [[gnu::cold]] bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept;
 
 // One system call; keeps errno.

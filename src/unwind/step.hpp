@@ -14,13 +14,13 @@ struct Registers {
   std::uint64_t key;  // pc, with pc_key_exact after a signal frame
   std::uint64_t sp;
   std::uint64_t rbp;
-  std::uint64_t pc_slot;  // where key was loaded from; 0 = nowhere
+  std::uint64_t pc_slot;  // where key was loaded from; 0 = unknown
 };
 
 enum class StepResult : std::uint8_t { caller, end, unfollowable };
 
-// Where a walk is. Passed by value to the rare cases, so that the compiler
-// keeps it in registers in the usual ones.
+// The position of a walk. Passed by value to the rare cases, so that the compiler keeps it in registers in
+// the common ones.
 struct WalkPoint {
   Registers at;
   StackBounds bounds;
@@ -31,7 +31,7 @@ WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept;
 
 inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 47) - 4096; }
 
-// To the caller whose stack pointer is `cfa`.
+// Moves to the caller whose stack pointer is `cfa`.
 [[gnu::always_inline]] inline void step_to(WalkPoint& point, Rule rule, std::uint64_t cfa) {
   Registers& at = point.at;
   std::uint64_t pc;
@@ -41,8 +41,8 @@ inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 4
     return;
   }
   if (rule.rbp_source() != RbpSource::unchanged) {
-    // RBP holds ordinary data in most frames: a slot that cannot be read is
-    // no reason to stop, only the frame that needs it is.
+    // RBP holds ordinary data in most frames: an unreadable slot is not a reason to stop, only a frame that
+    // needs it is.
     const std::uint64_t base = rule.rbp_source() == RbpSource::cfa_slot ? cfa : at.rbp;
     const std::uint64_t slot = base + static_cast<std::uint64_t>(rule.rbp_offset());
     if (rule.rbp_source() == RbpSource::lost || !point.bounds.load(slot, at.rbp)) at.rbp = 0;
@@ -56,9 +56,8 @@ inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 4
   point.result = pc == 0 ? StepResult::end : StepResult::unfollowable;
 }
 
-// Moves `point` to the caller, its result being StepResult::caller before. On
-// any other result afterwards only pc_slot and key have a meaning: the word
-// that ended the walk, if one did.
+// Moves `point` to the caller; its result must be StepResult::caller. After any other result only pc_slot and
+// key are meaningful: the word that ended the walk, if any.
 [[gnu::always_inline]] inline void step(WalkPoint& point, OwnStack& own, Rule rule) {
   const auto offset = static_cast<std::uint64_t>(rule.cfa_offset());
   if (rule.type() == RuleType::rsp_offset) [[likely]] {

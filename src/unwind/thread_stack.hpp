@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The call stack a thread had at its last capture, outermost frame first, in
-// the form in which the next capture can check and reuse it.
+// A thread's call stack at its last capture, outermost frame first, in a form that the next capture can check
+// and reuse.
 //
-// A frame is known by (key, sp): its pc and the value RSP has there, which is
-// the CFA of the frame it called. So for neighbours i (caller) and i + 1:
+// A frame is identified by (key, sp): its pc and the value of RSP there, which is the CFA of the frame it
+// called. So for neighbours i (caller) and i + 1:
 //
 //   return address slot of i + 1 = frames[i].sp - 8, and it holds frames[i].key
 //
-// Reuse rests on this induction: if a walk arrives at the state of frames[j],
-// and each memory word that led from there to the root still holds its value,
-// a full walk would find frames[j - 1] .. frames[0] again. Those words are the
-// return addresses and, where an outer CFA hangs on RBP, the slots RBP was
-// saved to (`saved_rbp`). Other values of RBP do not matter and differ at each
-// call, so they are not compared.
+// Reuse relies on this induction: if a walk reaches the state of frames[j], and each memory word that led
+// from there to the root still holds its value, a full walk would find frames[j - 1] .. frames[0] again.
+// Those words are the return addresses and, if an outer CFA depends on RBP, the slots RBP was saved to
+// (`saved_rbp`). Other values of RBP do not matter and differ at each call, so they are not compared.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // capture
 //  ├─ the whole stored stack is still there: its node            (most calls in a loop)
 //  └─ Walk
-//      ├─ collect: inner frames by rule, until a stored frame with an unchanged way to the root
-//      └─ store:   new frames behind the kept ones, interning each
+//      ├─ collect: inner frames by rule, until a stored frame with an unchanged path to the root
+//      └─ store:   new frames after the kept ones, interning each
 #include "unwind/unwind.hpp"
 
 #include "unwind/loaded_objects.hpp"
@@ -27,9 +27,8 @@ std::uint32_t bounded_frames(std::uint32_t wanted) {
   return wanted == 0 ? 1 : wanted;
 }
 
-// As first_change_of_plain(), for any stack: goes strictly outwards from
-// `point`, the live registers of frames[match], and reads nothing beyond what
-// is proven.
+// Like first_change_of_plain(), but for any stack: goes strictly outwards from `point`, the live registers of
+// frames[match], and reads nothing beyond what is proven.
 [[gnu::noinline, gnu::cold]] std::uint32_t first_change(const session::ProcessBlock& block,
                                                         ThreadStack& stack, WalkPoint point,
                                                         std::uint32_t match) {
@@ -47,8 +46,7 @@ std::uint32_t bounded_frames(std::uint32_t wanted) {
 
 class Walk {
  public:
-  // `splice_limit`: stored frames at or beyond it are known not to lead to
-  // the stored root.
+  // `splice_limit`: stored frames at or beyond it are known not to lead to the stored root.
   [[gnu::always_inline]] Walk(const Tables& tables, ThreadStack& stack, const Registers& start,
                               std::uint32_t splice_limit)
       : block_(*tables.block),
@@ -90,9 +88,8 @@ class Walk {
     return true;
   }
 
-  // Whether *candidate_ and all outer frames can be kept as they are. When the
-  // way to the root changed somewhere, the frames up to there are walked
-  // again: their nodes and RBP values belong to the old root.
+  // Whether *candidate_ and all outer frames can be kept unchanged. If the path to the root has changed
+  // somewhere, the frames up to there are walked again: their nodes and RBP values belong to the old root.
   [[gnu::always_inline]] bool may_splice() {
     if (candidate_ >= splice_limit_) return false;
     const auto match = static_cast<std::uint32_t>(candidate_ - stack_.frames());
@@ -128,8 +125,8 @@ class Walk {
   }
 
   [[gnu::always_inline]] std::uint32_t store() {
-    // A signal handler that leaves by longjmp may abandon us anywhere: what
-    // it leaves behind must read as empty.
+    // A signal handler that leaves by longjmp may abandon us anywhere: the state left behind must read as
+    // empty.
     stack_.depth = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     Frame* to = stack_.frames() + kept_;
@@ -168,8 +165,8 @@ class Walk {
     return hint;
   }
 
-  // Facts of `frame`, which comes to stand at `to`, from its own and those of
-  // its caller, which stands before.
+  // Facts of `frame`, to be placed at `to`, from its own facts and those of its caller, which is placed
+  // before it.
   [[gnu::always_inline]] FrameFacts facts_below(FrameFacts caller, const Frame* to, const Frame& frame) {
     constexpr std::uint32_t count_mask = 0xffU << FrameFacts::count_shift;
     std::uint32_t bits = frame.facts.bits() | (caller.bits() & count_mask);
@@ -179,7 +176,7 @@ class Walk {
     return FrameFacts(bits);
   }
 
-  // The caller's RBP is essential: so is the word or the register that it
+  // The caller's RBP is needed: so is the word or register that it came from.
   // came from.
   std::uint32_t carry_rbp(std::uint32_t bits, const Frame& caller, const Frame& frame) {
     const Rule rule = rule_of(block_, frame);
@@ -205,13 +202,13 @@ class Walk {
   const Frame* candidate_;  // innermost stored frame that may still match
   const Frame* splice_limit_;
   Frame* first_;       // outermost collected frame
-  const Frame* full_;  // where first_ may not go beyond
+  const Frame* full_;  // limit for first_
   std::uint32_t kept_ = 0;
   bool ticks_are_tsc_;
 };
 
-// The marks take the first nodes of a process, when there is room for sure.
-// Comes before a thread's first walk, so it also sets the search's sentinel.
+// The marks take the first nodes of a process, when there certainly is room. Runs before a thread's first
+// walk, so it also sets the search's sentinel.
 [[gnu::noinline, gnu::cold]] void prepare_first_walk(const Tables& tables, ThreadStack& stack) {
   stack.storage[0].sp = ~0ULL;
   stack.truncated_node = intern_node(*tables.block, 0, session::mark_truncated);

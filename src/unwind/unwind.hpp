@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Call stacks without frame pointers, inside a heap hook.
+// Captures call stacks without frame pointers, inside a heap hook.
 //
-// capture() walks the calling thread's stack by the compiler's unwind tables
-// (.eh_frame), with one compact rule per program counter, reuses the part of
-// the thread's previous stack that provably did not change, and interns the
-// frames that did into the shared node table (session/layout.hpp).
+// capture() walks the calling thread's stack by the compiler's unwind tables (.eh_frame), with one compact
+// rule per program counter. It reuses the part of the thread's previous stack that provably did not change,
+// and interns the changed frames into the shared node table (session/layout.hpp).
 //
-// Takes no lock, allocates nothing, writes nothing to the program's stack,
-// never calls libgcc or dl_iterate_phdr. On the thread's own stack it makes no
-// system call once that stack is known; on any other (sigaltstack, coroutine)
-// one cheap call per page asks whether the page is readable. Every load is
-// bounded; a stack that cannot be followed ends in a visible truncation mark
-// instead of a guess.
+// Takes no lock, allocates nothing, writes nothing to the program's stack, never calls libgcc or
+// dl_iterate_phdr. On the thread's own stack it makes no system call once that stack is known; on any other
+// (sigaltstack, coroutine) one cheap call per page asks whether the page is readable. Every load is bounded;
+// a stack that cannot be followed ends in a visible truncation mark instead of a guess.
 //
 //   capture ─ step ─ stack_bounds       one frame outwards, loads that cannot fault
 //      ├───── pc_table ─ loaded_objects ─ call_frame_rules ─ call_frame_program
@@ -34,25 +31,23 @@ struct Tables {
   bool ticks_are_tsc = true;
 };
 
-// What capture() keeps per thread between calls. Zero bytes are a valid
-// start. Lives in Lane::recorder_state.
+// What capture() keeps per thread between calls. All zero is a valid initial state. Stored in
+// Lane::recorder_state.
 struct ThreadStack;
 std::size_t thread_stack_bytes() noexcept;  // <= 12 KiB
 
 // Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread.
 ThreadStack* begin_thread(void* memory) noexcept;
 
-// The stack of the hook whose frame address (__builtin_frame_address(0), a
-// frame with a frame pointer: [fp] = caller's rbp, [fp+8] = return address)
-// is `hook_frame`; the first frame is the hook's caller. Returns the node id
-// (session/layout.hpp), never 0. Keeps errno.
-// Cost: 30-65 ns usually; +0.5-1.4 us once per new program counter.
-// Thread-safety: any number of threads, each with its own ThreadStack; not
-// reentrant for one ThreadStack.
+// Captures the stack of the hook whose frame address (__builtin_frame_address(0), a frame with a frame
+// pointer: [fp] = caller's rbp, [fp+8] = return address) is `hook_frame`; the first frame is the hook's
+// caller. Returns the node id (session/layout.hpp), never 0. Keeps errno.
+// Cost: usually 30-65 ns; +0.5-1.4 us once per new program counter.
+// Thread-safety: any number of threads, each with its own ThreadStack; not reentrant for one ThreadStack.
 std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept;
 
-// To be called after a dlclose: kills the program counters and rules of
-// objects that are gone and marks their modules as unloaded.
+// Must be called after a dlclose: invalidates the program counters and rules of objects that are gone and
+// marks their modules as unloaded.
 void forget_unloaded(const Tables& tables) noexcept;
 
 }  // namespace heapwright::unwind
