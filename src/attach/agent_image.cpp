@@ -58,7 +58,7 @@ const Elf64_Ehdr& header_of(std::span<const std::uint8_t> file) {
 
 }  // namespace
 
-// A table of the file, as what it holds.
+// A table of the file, as an array of its rows.
 template <typename Row>
 std::span<const Row> AgentImage::rows(std::uint64_t offset, std::uint64_t count) const {
   return {reinterpret_cast<const Row*>(file_.data() + offset), count};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An agent's file, which this program carries within itself, as it is to stand in a process's memory.
+// An agent's ELF file, embedded in this program, in the form in which it is placed into a process's memory.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@ enum class AgentKind : std::uint32_t { counting = 1, recording = 2 };
 
 class AgentImage {
  public:
-  // Refusal: this program was built wrongly.
+  // Refusal: this program was built incorrectly.
   explicit AgentImage(AgentKind kind);
 
   AgentKind kind() const noexcept { return kind_; }
 
-  // From its begin to its end in memory, whole pages.
+  // Size in memory, in whole pages.
   std::uint64_t bytes() const noexcept { return bytes_; }
-  // What lies before is code, what follows is written to; whole pages.
+  // Offset of the writable data, which follows the code; whole pages.
   std::uint64_t data_offset() const noexcept { return data_offset_; }
-  // What it has to have right after it: the page of counters, or nothing; whole pages.
+  // What must follow the image directly: the page of counters, or nothing; whole pages.
   std::uint64_t tail_bytes() const noexcept;
-  // Of what begins with an agent::Agent, and of the table of threads.
+  // Offsets of the structure that begins with an agent::Agent, and of the table of threads.
   std::uint64_t agent_offset() const noexcept { return agent_offset_; }
   std::uint64_t threads_offset() const noexcept { return threads_.offset; }
   std::uint64_t threads_bytes() const noexcept { return threads_.bytes; }
-  // Tells this version's code from others'.
+  // Distinguishes this version's code from others.
   std::uint64_t checksum() const noexcept { return checksum_; }
 
-  // An entry's hook in a process that has the agent at `base`.
+  // Address of an entry's hook in a process with the agent at `base`.
   std::uint64_t hook(agent::Entry entry, std::uint64_t base) const;
 
-  // What stands in the memory of a process that has it at `base`, as far as it is not all 0.
+  // The image's content in a process with the agent at `base`, without trailing zeros.
   std::vector<std::uint8_t> placed_at(std::uint64_t base) const;
 
  private:

@@ -17,7 +17,7 @@ std::uint64_t function_of(const Plan& plan, Entry entry) {
   return 0;
 }
 
-// Where a call of the entry has to go that is not to meet a hook.
+// Where a call of this entry must go to bypass the hook.
 std::uint64_t code_of(const Plan& plan, Entry entry) {
   const std::uint64_t function = function_of(plan, entry);
   for (const Patch& patch : plan.patches) {

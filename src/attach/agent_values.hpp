@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the agent knows about the process that it is in.
+// The facts that the agent needs about its process.
 #pragma once
 
 #include "attach/agent/layout.hpp"
@@ -7,7 +7,7 @@
 
 namespace heapwright::attach {
 
-// All but how many attachments there were before.
+// Everything except the number of earlier attachments.
 agent::Agent make_agent(const Plan& plan);
 
 }  // namespace heapwright::attach

@@ -27,7 +27,7 @@ constexpr int most_late_stops = 5;
 constexpr milliseconds after_late_stop{100};
 constexpr milliseconds between_detaches{200};
 constexpr long wipe_on_fork = 18;  // MADV_WIPEONFORK
-// A thread's stack above its stack pointer, as far as it is looked through.
+// How much of a thread's stack above its stack pointer is searched.
 constexpr std::uint64_t most_stack_bytes = 1 << 20;
 constexpr std::uint64_t unknown_stack_bytes = 1 << 14;
 
@@ -88,7 +88,7 @@ bool Attachment::try_to_attach() {
   return is_done;
 }
 
-// False: some thread does not stand well.
+// False: some thread cannot be stopped where it is.
 bool Attachment::change_process() {
   refuse_if_changed();
   StoppedThread* const caller = stopped_.caller();
@@ -114,7 +114,7 @@ bool Attachment::change_process() {
   return true;
 }
 
-// An exec or an unloaded library, between the plan and the stop.
+// There may have been an exec or an unloaded library between the plan and the stop.
 void Attachment::refuse_if_changed() const {
   for (const Patch& patch : plan_.patches) {
     std::array<std::uint8_t, jump_bytes> now{};
@@ -150,13 +150,13 @@ void Attachment::write_head() const {
   memory_.must_write(region_.base(), page.data(), page.size());
 }
 
-// The first word of the table of threads, whichever agent's.
+// Sets the first word of the table of threads, which is the same in both agents.
 void Attachment::set_active(bool is_active) const {
   memory_.must_put(region_.threads(), std::uint64_t{is_active ? 1U : 0U});
 }
 
-// A signal handler may return to an instruction that is about to be overwritten: its address is on the
-// stack. A number that looks like it costs another stop.
+// A signal handler may return to an instruction that is about to be overwritten: its address is then on the
+// stack. A number that only looks like it costs another stop.
 bool Attachment::has_thread_within() const {
   std::vector<std::uint64_t> words;
   for (const auto& [id, thread] : stopped_.threads()) {
@@ -228,7 +228,7 @@ bool Attachment::detach() {
   return false;
 }
 
-// False: everything is as it was, but memory of ours is still mapped.
+// False: the process is restored, but memory of ours is still mapped.
 bool Attachment::try_to_detach() {
   facts_.threads = stopped_.threads().size();
   if (!restore(memory_, own_region())) throw Refusal("its code cannot be written to");

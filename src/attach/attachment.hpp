@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Observing a process that runs: from attach() to detach(). The process is stopped for a moment each
-// time; nothing of this program is needed in between, and what was patched is put back by the next
-// attachment if this one cannot.
+// Observes a running process from attach() to detach(). The process is briefly stopped for each of these; in
+// between it does not need this program. If this program cannot remove its patches, the next attachment does.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +14,7 @@ namespace heapwright::attach {
 struct StopFacts {
   std::uint64_t stopped_ns = 0;  // of the last stop of an attach, of the longest of a detach
   std::size_t threads = 0;
-  int stops = 0;  // until all threads stood well
+  int stops = 0;  // until all threads were at a safe place
 };
 
 class Attachment {
@@ -23,12 +22,12 @@ class Attachment {
   // Refusal: the process cannot be observed.
   Attachment(pid_t process, Observer& observer);
 
-  // Refusal: what was changed was put back.
+  // Refusal: all changes were undone.
   void attach();
-  // Tries until it succeeds, and says on standard error what keeps it from that. False: the process has ended
-  // or executed another program: nothing is left to undo.
+  // Retries until it succeeds, and prints on standard error what prevents it. False: the process has ended or
+  // executed another program: nothing is left to undo.
   bool detach();
-  // Whether the process still has what was mapped into it.
+  // Whether the process still has our mapping.
   bool is_there() const;
 
   const StopFacts& facts() const noexcept { return facts_; }

@@ -31,7 +31,8 @@ CounterPage::CounterPage(pid_t process, const PageFacts& facts)
     : process_(process), path_(counters::page_name(process, ".calls").text) {
   const counters::PageName name = counters::page_name(process, ".calls");
   long file = counters::create_page(name);
-  // Of an earlier attach, or of an earlier process with this id: a process that counts by itself was refused.
+  // Left by an earlier attach, or by an earlier process with this id: a process that counts by itself was
+  // refused before.
   if (file == -EEXIST && counters::remove_page(name) == 0) file = counters::create_page(name);
   if (file < 0) throw Refusal("cannot make " + path_ + ": " + std::strerror(static_cast<int>(-file)));
   file_ = static_cast<int>(file);
@@ -77,7 +78,7 @@ void CounterPage::make_room() {
     throw Refusal("there is no room for " + path_ + ", " + std::to_string(sizeof(CallsPage) >> 10) +
                   " KiB; make room in /dev/shm");
   }
-  // The process opens it, by the last of its four ids.
+  // The process opens it with its filesystem user id, the last of the four.
   std::istringstream ids(read_status(process_)["Uid"]);
   uid_t owner = geteuid();
   for (uid_t id = 0; ids >> id;) owner = id;
@@ -92,7 +93,7 @@ void CounterPage::begin(std::uint64_t tables_used) {
       sizeof tables_used);
   put(offsetof(CallsPage, section) + offsetof(counters::CallsSection, started_ns), &now, sizeof now);
   put(offsetof(CallsPage, head) + offsetof(counters::Head, updated_ns), &now, sizeof now);
-  // Last: with it a reader takes the file for a page.
+  // Last: with it, readers accept the file as a page.
   put(offsetof(CallsPage, head) + offsetof(counters::Head, magic), &counters::page_magic,
       sizeof counters::page_magic);
   is_kept_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page of counters of a process that is attached to: made for it, with room for all its threads, so
-// that a full file system is met here and not in the process.
+// The page of counters of an attached process: made for it, with room for all its threads, so that a full
+// file system is noticed here and not in the process.
 #pragma once
 
 #include <sys/types.h>
@@ -15,22 +15,22 @@ struct PageFacts {
   std::string allocator;
   bool knows_usable = false;
   std::uint64_t clock_ns = 0;
-  pid_t keeper = 0;  // who reads the page at the end
+  pid_t keeper = 0;  // the process that reads the page at the end
 };
 
 class CounterPage {
  public:
-  // Makes the file anew. Refusal: there is no room or no right to.
+  // Replaces the file. Refusal: there is no room or no permission.
   CounterPage(pid_t process, const PageFacts& facts);
   ~CounterPage();
   CounterPage(const CounterPage&) = delete;
   CounterPage& operator=(const CounterPage&) = delete;
 
   const std::string& path() const noexcept { return path_; }
-  // Counting begins now, in this number of tables. From here on the file outlives this object.
+  // Counting begins now, with this number of tables. From here on the file outlives this object.
   void begin(std::uint64_t tables_used);
   void end();
-  // The file goes with this object after all.
+  // This object removes the file after all.
   void discard() noexcept { is_kept_ = false; }
 
  private:
@@ -45,7 +45,7 @@ class CounterPage {
 
 // CLOCK_MONOTONIC.
 std::uint64_t monotonic_ns();
-// What two looks at the clock are apart at least.
+// The minimum difference of two clock readings.
 std::uint64_t clock_cost_ns();
 
 }  // namespace heapwright::attach

@@ -27,7 +27,7 @@ void CountingObserver::prepare(const Plan& plan) {
   page_ = std::make_unique<CounterPage>(process_, facts);
 }
 
-// Of earlier attachments: those that have ended free their entries, the others are looked at anew. How many
+// Entries of earlier attachments: those of ended threads are freed, the others are reset. Returns how many
 // tables they have.
 std::uint64_t CountingObserver::forget_threads(const Scene& scene) const {
   std::set<std::uint64_t> living;

@@ -59,7 +59,7 @@ class Points {
   Allocator& allocator_;
 };
 
-// A throwing operator is counted by its nothrow form, so every one needs that.
+// A throwing operator is patched with a hook that calls its nothrow form, so each one needs that form.
 bool has_nothrow_forms(const TargetMemory& memory, const Module& module) {
   for (std::size_t index = 0; index < agent::entry_count; ++index) {
     const Entry form = nothrow_form(static_cast<Entry>(index));
@@ -99,8 +99,8 @@ void add_points(const TargetMemory& memory, const std::vector<Module>& modules, 
   }
 }
 
-// As the preloaded recorder names it, as far as that can be read without a call: glibc's version is the text
-// that gnu_get_libc_version returns the address of (lea 0x...(%rip),%rax; ret).
+// The name that the preloaded recorder would give, as far as it can be read without a call: glibc's version
+// is the text whose address gnu_get_libc_version returns (lea 0x...(%rip),%rax; ret).
 std::string allocator_name(const TargetMemory& memory, const Module& module, bool is_glibc) {
   const std::string file = file_of(module.path);
   if (!is_glibc) return file.empty() ? "the program's own" : file + " (" + module.path + ")";

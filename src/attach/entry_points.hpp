@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which allocator a process uses, and which of its functions are to be patched.
+// Finds the allocator of a process, and its functions to patch.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace heapwright::attach {
 
-// Whose operators new and delete there are.
+// Whose operators new and delete the process uses.
 enum class Operators {
-  none,          // nobody's, or the program's own: what they call is counted
+  none,          // no operators, or the program's own: the functions they call are counted
   of_runtime,    // the C++ runtime's, which call malloc and free
   of_allocator,  // the allocator's own
 };
@@ -27,11 +27,11 @@ struct EntryPoint {
 
 struct Allocator {
   std::string path;  // empty: the program itself
-  std::string name;  // for people: its path, and its version where it is glibc
+  std::string name;  // for display: its path, and its version if it is glibc
   bool is_glibc = false;
   Operators operators = Operators::none;
-  std::uint64_t usable_size = 0;  // 0: it does not tell
-  // The mapping that its malloc is in.
+  std::uint64_t usable_size = 0;  // 0: it has no such function
+  // The mapping that contains its malloc.
   std::uint64_t code = 0;
   std::uint64_t code_bytes = 0;
   std::vector<EntryPoint> points;  // by Entry; two may be one function
@@ -41,7 +41,7 @@ struct Allocator {
 Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& modules,
                          const std::vector<Mapping>& maps);
 
-// A throwing operator's form that gives nothing instead; count_: it is not a throwing one.
+// The nothrow form of a throwing operator; count_: it is not a throwing one.
 agent::Entry nothrow_form(agent::Entry entry) noexcept;
 
 }  // namespace heapwright::attach

@@ -22,12 +22,11 @@
 namespace heapwright::attach {
 namespace {
 
-// How often the process is looked at: one that executes another program ends nothing that could be waited
-// for.
+// Polling interval: an exec of another program causes no event that could be waited for.
 constexpr int look_ms = 50;
 constexpr int most_ending_ms = 500;
 
-// Names are the agent's, and notes our own sentences: nothing to escape.
+// Names are the agent's, and notes are our own text: nothing needs escaping.
 std::string as_json(const std::vector<std::string>& texts) {
   std::string list;
   for (const std::string& text : texts) list += (list.empty() ? "\"" : ", \"") + text + "\"";
@@ -59,7 +58,7 @@ void say_detached(const Attachment& attachment, const char* reason, std::uint64_
   std::fflush(stdout);
 }
 
-// Blocked for good: a signal that ended this program in the middle of a stop would harm the process.
+// Blocked permanently: a signal that ended this program in the middle of a stop would harm the process.
 int open_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -74,7 +73,7 @@ bool has_input_ended() {
   return read(STDIN_FILENO, text, sizeof text) <= 0;
 }
 
-// When the agent was last seen in the process, of CLOCK_MONOTONIC.
+// Returns CLOCK_MONOTONIC when the agent was last seen in the process.
 std::uint64_t wait_until_told(const Attachment& attachment, int process, int signals) {
   pollfd sources[] = {{process, POLLIN, 0}, {signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
   std::uint64_t seen_ns = monotonic_ns();
@@ -87,7 +86,7 @@ std::uint64_t wait_until_told(const Attachment& attachment, int process, int sig
   return seen_ns;
 }
 
-// The memory of a process goes some time before it counts as ended.
+// An exiting process loses its memory some time before it counts as ended.
 const char* why_it_ended(int process) {
   pollfd source{process, POLLIN, 0};
   return poll(&source, 1, most_ending_ms) > 0 ? "ended" : "replaced";

@@ -9,7 +9,7 @@
 namespace heapwright::attach {
 namespace {
 
-// A program damages its own memory, and is then read by us: every walk ends.
+// Limits, because a program may damage the memory that we read: every walk must end.
 constexpr int max_modules = 20'000;
 constexpr int max_dynamic_entries = 1'000;
 constexpr std::uint64_t max_headers = 1'000;
@@ -31,7 +31,7 @@ std::uint32_t elf_hash_of(const std::string& name) {
   return hash;
 }
 
-// The loader adds the base to some of these addresses, and the kernel's object has them without.
+// The loader adds the base to some of these addresses; the kernel's object has them without.
 void read_dynamic(const TargetMemory& memory, std::uint64_t at, Module& module) {
   const auto placed = [&](std::uint64_t address) {
     return address < module.base ? module.base + address : address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the loader has loaded into a process, and where its functions are: read from its memory, without
-// its help, so that it does not matter what the files on disk are by now.
+// The objects loaded into a process and the addresses of their functions, read from its memory without the
+// loader's help, so it does not matter whether the files on disk have changed.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ namespace heapwright::attach {
 
 struct Symbol {
   std::uint64_t address;
-  std::uint64_t size;  // 0: not known
-  bool is_function;    // a plain one; not one that is chosen when the program starts
+  std::uint64_t size;  // 0: unknown
+  bool is_function;    // a plain one, not an IFUNC, which is chosen when the program starts
 };
 
-// One loaded object, with the tables that its symbols are found by.
+// One loaded object, with its symbol lookup tables.
 struct Module {
   std::uint64_t base = 0;
   std::string path;  // empty: the program itself
@@ -38,11 +38,11 @@ std::map<std::uint64_t, std::uint64_t> read_auxiliary(pid_t process);
 std::vector<Module> read_modules(const TargetMemory& memory,
                                  const std::map<std::uint64_t, std::uint64_t>& auxiliary);
 
-// The object that the kernel maps into every process; nothing where there is none.
+// The vDSO, which the kernel maps into every process; nothing if there is none.
 std::optional<Module> read_kernel_module(const TargetMemory& memory,
                                          const std::map<std::uint64_t, std::uint64_t>& auxiliary);
 
-// The module's own definition of a name that others see.
+// The module's own definition of an exported name.
 std::optional<Symbol> find_symbol(const TargetMemory& memory, const Module& module, const std::string& name);
 
 }  // namespace heapwright::attach

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a process is attached to for: to be counted, or recorded. It knows its agent's data and the memory
-// that this agent writes to; the patches and the agent's code are the attachment's.
+// The purpose of an attachment: counting or recording. An observer manages its agent's data and the memory
+// that the agent writes to; the attachment manages the patches and the agent's code.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace heapwright::attach {
 
-// A process, all of whose threads stand still.
+// A process with all of its threads stopped.
 struct Scene {
   const TargetMemory& memory;
   const StoppedThreads& stopped;
@@ -32,18 +32,18 @@ class Observer {
 
   const AgentImage& image() const noexcept { return image_; }
 
-  // While the process still runs. Refusal: what is needed cannot be had.
+  // Called while the process is still running. Refusal: something that is needed is unavailable.
   virtual void prepare(const Plan& plan) = 0;
   // Fills in the agent's data and maps its memory. Refusal: as above.
   virtual void begin(const Scene& scene) = 0;
-  // The process is observed no more, or has ended.
+  // The process is no longer observed, or has ended.
   virtual void end() = 0;
-  // Takes our memory away, or puts plain memory in its place where a thread may stand within a hook, for as
-  // long as it likes. False: there is something to take away that a later stop may find unused.
+  // Unmaps our memory, or replaces it with anonymous memory for as long as a thread may be inside a hook.
+  // False: there is memory left that a later stop may find unused.
   virtual bool unmap(const Scene& scene) = 0;
-  // The process was not attached to after all.
+  // The attachment did not take place.
   virtual void discard() noexcept = 0;
-  // For who started this program: a field of JSON.
+  // For the program that started this one: a JSON field.
   virtual std::string place() const = 0;
 
  private:

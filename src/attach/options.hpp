@@ -10,7 +10,7 @@
 
 namespace heapwright::attach {
 
-// A line that says how it is meant.
+// One line that says what is expected.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -18,7 +18,7 @@ class UsageError : public std::runtime_error {
 
 struct Options {
   pid_t process = 0;
-  bool is_recording = false;  // not counting
+  bool is_recording = false;  // instead of counting
   bool is_forced = false;
   bool show_help = false;
   bool show_version = false;

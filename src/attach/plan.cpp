@@ -18,7 +18,7 @@ constexpr std::size_t least_code_bytes = 32;
 constexpr std::size_t most_code_bytes = 1 << 16;
 constexpr std::uint64_t most_reach = 0x7fff0000;
 
-// Without these nothing that is counted would be true.
+// Without these, the counts would be wrong.
 bool is_needed(Entry entry) { return entry <= Entry::free_; }
 
 std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mapping) {
@@ -106,12 +106,12 @@ class Planner {
     }
   }
 
-  // By somebody who lives.
+  // By a live process.
   void refuse_if_in_use(const FoundRegion& region) const {
     const auto tracer = static_cast<pid_t>(region.head.tracer_process);
     const std::uint64_t ticks = region.head.tracer_start_ticks;
     if (ticks == 0 || start_ticks_of(tracer) != ticks || !is_in_use(memory_, region)) return;
-    if (has_ended(tracer, tracer)) return;  // nobody has waited for it yet
+    if (has_ended(tracer, tracer)) return;  // it is an unreaped zombie
     const std::string by = " already, by process " + std::to_string(tracer);
     if (region.head.kind == AgentKind::recording) {
       throw Refusal("it is being recorded" + by + "; end that first");
@@ -124,7 +124,7 @@ class Planner {
     return std::max(end, function) - std::min(region, function) < most_reach;
   }
 
-  // As they are without our patches.
+  // The original code, without our patches.
   std::vector<std::uint8_t> code_of(const Symbol& symbol) const {
     const std::size_t bytes = symbol.size == 0 ? least_code_bytes : std::min(symbol.size, most_code_bytes);
     auto code = memory_.bytes_at(symbol.address, bytes);
@@ -158,7 +158,7 @@ class Planner {
         why);
   }
 
-  // What is wrong; empty: nothing.
+  // Why it cannot be patched; empty: it was added.
   std::string try_to_add(const EntryPoint& point) {
     const std::uint64_t function = point.symbol.address;
     if (!reaches(plan_.region, function)) return "is too far away";

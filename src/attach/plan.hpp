@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is to be done to a process, worked out from its memory while it runs on.
+// The changes to make to a process, worked out from its memory while it runs.
 #pragma once
 
 #include <sys/types.h>
@@ -17,34 +17,34 @@
 
 namespace heapwright::attach {
 
-// One function that will jump to its hook.
+// A function that will jump to its hook.
 struct Patch {
   agent::Entry entry;
   std::uint64_t function;
   std::uint64_t hook;
-  std::uint64_t code;  // where its first instructions will stand
+  std::uint64_t code;  // new address of its first instructions
   std::array<std::uint8_t, jump_bytes> original;
   std::vector<MovedInstruction> instructions;
 };
 
 struct Plan {
   std::string started_as;  // the path that was executed
-  std::string program;     // the same without folders
+  std::string program;     // the same without the folder
   Allocator allocator;
-  std::uint64_t clock_gettime = 0;  // 0: the process has no fast one
+  std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
-  std::uint64_t stack_end = 0;      // where the loader keeps the end of the first thread's stack
-  std::uint64_t system_call = 0;    // where a `syscall` instruction stands
+  std::uint64_t stack_end = 0;      // where the loader stores the end of the first thread's stack
+  std::uint64_t system_call = 0;    // address of a `syscall` instruction
   std::vector<Mapping> maps;
   std::vector<FoundRegion> regions;  // of earlier attachments
   bool is_reused = false;            // the region is one of them
   std::uint64_t region = 0;
-  std::vector<Slot> slots;  // all of the region
+  std::vector<Slot> slots;  // all slots of the region
   std::vector<Patch> patches;
   std::vector<std::string> notes;  // what will not be counted
 };
 
-// Refusal: it cannot be counted, or somebody counts it already.
+// Refusal: it cannot be counted, or another process already counts it.
 Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image);
 
 }  // namespace heapwright::attach

@@ -15,7 +15,7 @@
 namespace heapwright::attach {
 namespace {
 
-// A kernel thread's flag in /proc/PID/stat.
+// Tests a kernel thread's flag in /proc/PID/stat.
 bool is_kernel_thread(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -33,7 +33,7 @@ void check_program(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/exe", std::ios::binary);
   unsigned char start[EI_NIDENT + 4] = {};
   if (!file.read(reinterpret_cast<char*>(start), sizeof start)) {
-    return;  // not for us to read: the kernel says why
+    return;  // unreadable: the kernel's refusal will say why
   }
   std::uint16_t machine = 0;
   std::memcpy(&machine, start + EI_NIDENT + 2, sizeof machine);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What can be said against a process before anything is done to it.
+// Checks of a process before anything is done to it.
 #pragma once
 
 #include <sys/types.h>
 
 namespace heapwright::attach {
 
-// Refusal: it is better left alone. asker: who wants to know, who cannot ask about himself. is_forced: a
-// filter of system calls is no reason; `option` asks for that.
+// Refusal: it should not be attached to. asker: the requesting process, which cannot attach to itself.
+// is_forced: attach despite a seccomp filter; `option` is the option for that.
 void check_process(pid_t process, pid_t asker, bool is_forced, const char* option);
 
 }  // namespace heapwright::attach

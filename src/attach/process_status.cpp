@@ -97,7 +97,7 @@ std::string why_not_traced(pid_t process) {
   if (users.real != users.effective || users.effective != users.saved) {
     return "it runs a setuid program; only root may attach to it";
   }
-  // The files of a process that may not be looked at are root's.
+  // The /proc files of a non-dumpable process belong to root.
   struct stat file {};
   if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
       file.st_uid != static_cast<uid_t>(users.effective)) {

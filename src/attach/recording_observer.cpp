@@ -37,8 +37,9 @@ void copy_text(char (&to)[capacity], const std::string& from) {
   std::memcpy(to, from.data(), std::min(from.size(), capacity - 1));
 }
 
-// Where glibc keeps a thread's id, from its thread pointer on: a place that holds it for all threads that
-// are there. Where there is none, a place that never changes: threads of one thread pointer are then one.
+// Finds where glibc stores a thread's id, relative to the thread pointer: a place that holds the right id for
+// all present threads. If there is none, a place that never changes: threads with the same thread pointer
+// then count as one.
 std::uint64_t find_identity(const Scene& scene) {
   constexpr std::uint64_t usual = 0x2d0;
   constexpr std::uint64_t own_address = 0x10;
@@ -62,7 +63,7 @@ std::string file_name(pid_t process, long file) {
   return "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
 }
 
-// The limit on the size of files is meant for others than this sparse one. An error's number; 0: none.
+// The file size limit is not meant for a sparse file like this one. Returns an errno; 0: success.
 int give_size(int file) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -85,7 +86,7 @@ RecordingObserver::~RecordingObserver() {
   if (file_ >= 0) close(file_);
 }
 
-// Of earlier attachments: those that have ended free their entries. The others begin anew by themselves.
+// Entries of earlier attachments: those of ended threads are freed. The others reset themselves.
 void RecordingObserver::forget_threads(const Scene& scene) const {
   std::set<std::uint64_t> living;
   for (const auto& [id, thread] : scene.stopped.threads()) living.insert(thread.registers.fs_base);
@@ -101,7 +102,7 @@ void RecordingObserver::forget_threads(const Scene& scene) const {
   }
 }
 
-// The process makes the file, so that it needs no right to anything of ours; we give it its size.
+// The process creates the file, so it needs no permission for anything of ours; we set the size.
 void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   const std::uint64_t name = scene.region.agent() + offsetof(RecordingAgent, session_name);
   scene.memory.must_write(name, session_name, sizeof session_name);
@@ -111,7 +112,7 @@ void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   const int open_error = file_ < 0 ? errno : 0;
   const int size_error = file_ < 0 ? 0 : give_size(file_);
   const long mapped = open_error == 0 && size_error == 0 ? map_session(scene, area, file) : 0;
-  // Before anything is refused: the process keeps no descriptor of ours.
+  // Before any refusal: the process must not keep a descriptor of ours.
   scene.call(SYS_close, file);
   if (open_error != 0) {
     throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(open_error));
@@ -125,10 +126,10 @@ void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   scene.call(SYS_madvise, area_, recorder::area_bytes, MADV_DONTDUMP);
 }
 
-// Where it is; nothing is left of it where that fails.
+// Returns its address; on failure nothing stays mapped.
 long RecordingObserver::map_session(const Scene& scene, std::uint64_t area, long file) {
   const int fixed = area != 0 ? MAP_FIXED : 0;
-  // Where a thread of the recording before the last one may still be, its stack stays.
+  // If a thread of the recording before the last one may still be in a hook, its stack stays.
   const long begin =
       scene.call(SYS_mmap, area, area != 0 ? recorder::replaced_bytes : recorder::area_bytes,
                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
@@ -141,7 +142,7 @@ long RecordingObserver::map_session(const Scene& scene, std::uint64_t area, long
   return mapped;
 }
 
-// What the process would say of itself.
+// What the process would say about itself.
 void RecordingObserver::describe(const Plan& plan) const {
   constexpr std::size_t page_bytes = 4096;
   static_assert(offsetof(ProcessBlock, modules) == page_bytes);
@@ -180,7 +181,7 @@ void RecordingObserver::begin(const Scene& scene) {
   made->agent_code_bytes = scene.region.data() - scene.region.image();
   std::fill_n(made->claims, recorder::max_lanes, 1U);
   const std::size_t turn = made->common.attachment % 2;
-  // Of an attachment that was killed, or that a thread stood within when it ended.
+  // Left by an attachment that was killed, or that ended while a thread was in a hook.
   if (before->areas[1 - turn] != 0 && !is_thread_within(scene)) {
     scene.call(SYS_munmap, before->areas[1 - turn], recorder::area_bytes);
   } else if (before->areas[1 - turn] != 0) {
@@ -194,7 +195,7 @@ void RecordingObserver::begin(const Scene& scene) {
   made->block = reinterpret_cast<ProcessBlock*>(area_ + session::process_offset(0));
   made->sampled = reinterpret_cast<recorder::SampledMemory*>(area_ + recorder::mapped_bytes);
   made->stacks = reinterpret_cast<recorder::StackMemory*>(area_ + recorder::replaced_bytes);
-  // At once: a thread may still stand in a hook of the last recording.
+  // At once: a thread may still be in a hook of the last recording.
   scene.memory.must_put(agent, *made);
 }
 

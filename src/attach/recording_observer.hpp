@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Recording: the agent writes to the lanes of a session (session/layout.hpp), a memory file that the process
-// makes by a call of ours. Who records opens it as a file of this program, and switches the recording on.
+// creates by a system call that we inject. The recording program opens it as a file of this program, and
+// switches the recording on.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +33,7 @@ class RecordingObserver : public Observer {
 
   pid_t process_;
   int file_ = -1;           // of the session, from begin() on
-  std::uint64_t area_ = 0;  // where the process has it
+  std::uint64_t area_ = 0;  // its address in the process
 };
 
 }  // namespace heapwright::attach

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a process is not counted and what to do: a sentence without its subject, "it is stopped; ...".
+// Why a process cannot be attached to and what to do: a sentence without its subject, "it is stopped; ...".
 #pragma once
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ class Refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A thread did not stop in time; all go on, and it may stop the next time.
+// A thread did not stop in time; all threads continue, and the next attempt may succeed.
 class NotStopped : public Refusal {
  public:
   using Refusal::Refusal;

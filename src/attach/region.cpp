@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<char, 16> magic{'h', 'e', 'a', 'p', 'w', 'r', 'i', 'g',
                                      'h', 't', ' ', 'p', 'a', 't', 'c', 'h'};
-// A jump leads to the agent, which is not larger than this.
+// A jump leads to the agent, which is at most this large.
 constexpr std::uint64_t most_agent_bytes = 16 << 20;
 
 bool is_patched(const TargetMemory& memory, const FoundRegion& region, const Slot& slot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What attaching maps into a process, in one piece: a page of patches, the agent, what it counts in.
-// It stays there for good, since a thread may stand within it at any time; the next attach goes on with it.
+// The single mapping that attaching adds to a process: a page of patches, the agent, its counters. It stays
+// there permanently, because a thread may be in it at any time; the next attach reuses it.
 #pragma once
 
 #include <array>
@@ -23,14 +23,14 @@ struct RegionHead {
   std::uint64_t version;
   std::uint64_t agent_checksum;
   std::uint64_t slots;  // used, after this head
-  // Who patched the process, and for what. Kind 0: a version that did not say so.
+  // Who patched the process, and what for. Kind 0: an older version that did not say.
   std::uint64_t tracer_process;
   std::uint64_t tracer_start_ticks;
   AgentKind kind;
-  std::uint32_t threads_offset;  // from the region's begin, of the table that a fork's child has wiped
+  std::uint32_t threads_offset;  // offset in the region of the thread table, which is wiped in a fork child
 };
 
-// A patched function: what stood where the jump stands now, and its first instructions, moved.
+// A patched function: the bytes that the jump has replaced, and its first instructions, moved.
 struct Slot {
   std::uint64_t function;
   std::array<std::uint8_t, jump_bytes> original;
@@ -42,7 +42,7 @@ static_assert(sizeof(RegionHead) == sizeof(Slot) && sizeof(Slot) == 64);
 inline constexpr std::uint64_t slots_bytes = 4096;
 inline constexpr std::size_t max_slots = slots_bytes / sizeof(Slot) - 1;
 
-// Places within a region.
+// Addresses within a region.
 class Region {
  public:
   Region(std::uint64_t base, const AgentImage& image) : base_(base), image_(&image) {}
@@ -69,7 +69,7 @@ class Region {
 
 RegionHead make_head(const AgentImage& image);
 
-// What is known of a region that the process has already, of this version's agent or of another's.
+// A region that is already in the process, of this version's agent or another's.
 struct FoundRegion {
   std::uint64_t base;
   RegionHead head;
@@ -77,13 +77,14 @@ struct FoundRegion {
 };
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps);
 
-// Whether some function of the process jumps into the region now, and not as a fork's child inherited it.
+// Whether a function of the process jumps into the region now (and not just in a fork child that inherited
+// it).
 bool is_in_use(const TargetMemory& memory, const FoundRegion& region);
 
-// The slot of a function whose jump into the region stands in the process now; nullptr: none does.
+// The slot of a function that jumps into the region now; nullptr: it does not.
 const Slot* find_patch(const TargetMemory& memory, const FoundRegion& region, std::uint64_t function);
 
-// Puts all original bytes back. Every thread must be stopped. False: a write failed.
+// Restores all original bytes. Every thread must be stopped. False: a write failed.
 bool restore(const TargetMemory& memory, const FoundRegion& region);
 
 }  // namespace heapwright::attach

@@ -18,7 +18,7 @@ class Decoder {
  public:
   Decoder() { ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64); }
 
-  // False: these bytes are no instruction.
+  // False: these bytes are not an instruction.
   bool decode(std::span<const std::uint8_t> code, Instruction& instruction) const {
     return ZYAN_SUCCESS(
         ZydisDecoderDecodeInstruction(&decoder_, nullptr, code.data(), code.size(), &instruction));
@@ -42,7 +42,7 @@ bool is_plain_jump(const Instruction& instruction) {
          (instruction.opcode == 0xeb || instruction.opcode == jump_opcode);
 }
 
-// Whether the next instruction is not reached from this one.
+// Whether this instruction never continues to the next one.
 bool ends_flow(const Instruction& instruction) {
   const auto category = instruction.meta.category;
   return category == ZYDIS_CATEGORY_RET || category == ZYDIS_CATEGORY_UNCOND_BR;
@@ -89,7 +89,7 @@ class Mover {
     return true;
   }
 
-  // What is wrong with it; nullptr: nothing.
+  // Returns why it cannot be moved; nullptr: it was moved.
   const char* move(const Instruction& instruction) {
     if (code_[taken_] == breakpoint_opcode) return "begins with a debugger's breakpoint";
     if (is_branch(instruction)) return move_branch(instruction);
@@ -101,7 +101,7 @@ class Mover {
     return move_reference(instruction, at);
   }
 
-  // Memory that is named by its distance from the instruction.
+  // Memory addressed relative to the instruction.
   const char* move_reference(const Instruction& instruction, std::size_t at) {
     const auto& displacement = instruction.raw.disp;
     if (displacement.size != 32) return "refers to its own address in an unknown way";
@@ -148,7 +148,7 @@ class Mover {
     if (const char* why = add_distance(target)) refuse(why);
   }
 
-  // In all of the function. What is no instruction is data: a byte on is the next try.
+  // Searches the whole function. Bytes that are not an instruction are data: continue at the next byte.
   bool has_jump_back() const {
     for (std::size_t at = taken_; at < code_.size();) {
       Instruction instruction;

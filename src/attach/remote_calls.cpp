@@ -11,7 +11,7 @@
 
 #include "attach/refusal.hpp"
 
-// glibc's list has them since 2.18, musl's under these names as well.
+// Defined by glibc since 2.18, and by musl under these names as well.
 #ifndef PTRACE_GETSIGMASK
 #define PTRACE_GETSIGMASK static_cast<__ptrace_request>(0x420a)
 #define PTRACE_SETSIGMASK static_cast<__ptrace_request>(0x420b)
@@ -36,7 +36,7 @@ long RemoteCalls::call(long number, const std::uint64_t (&arguments)[6]) {
   user_regs_struct registers = thread_.registers;
   registers.rip = instruction_;
   registers.rax = static_cast<std::uint64_t>(number);
-  registers.orig_rax = ~std::uint64_t{0};  // the kernel restarts no call that was interrupted
+  registers.orig_rax = ~std::uint64_t{0};  // the kernel must not restart an interrupted call
   registers.rdi = arguments[0];
   registers.rsi = arguments[1];
   registers.rdx = arguments[2];
@@ -67,7 +67,7 @@ void RemoteCalls::step() {
       check(-1, thread_.id);
     }
     if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP) return;
-    // SIGSTOP cannot be blocked: it waits until the thread goes on.
+    // SIGSTOP cannot be blocked: it stays pending until the thread continues.
     if (status >> 16 == 0) thread_.signal = WSTOPSIG(status);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// System calls made by a stopped thread of another process: a single step over a `syscall` instruction that
-// is there already, with its registers and signal mask put back at once. Nothing is written, no stack used.
+// System calls made by a stopped thread of another process: a single step over an existing `syscall`
+// instruction, after which its registers and signal mask are restored. Writes nothing and uses no stack.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace heapwright::attach {
 
 class RemoteCalls {
  public:
-  // instruction: where a `syscall` stands in the process.
+  // instruction: address of a `syscall` in the process.
   RemoteCalls(StoppedThread& thread, std::uint64_t instruction)
       : thread_(thread), instruction_(instruction) {}
 
@@ -30,7 +30,7 @@ class RemoteCalls {
   std::uint64_t instruction_;
 };
 
-// Refusal: "it may not WHAT", where a call of ours failed.
+// Throws a Refusal "it may not WHAT" if a call failed.
 void check_call(long result, const char* what);
 
 }  // namespace heapwright::attach

@@ -27,7 +27,7 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-// While it lives, waits end after a few milliseconds so that the time can be looked at.
+// While this exists, waits end every few milliseconds so that the time can be checked.
 class Ticks {
  public:
   Ticks() {
@@ -51,8 +51,8 @@ class Ticks {
   struct sigaction before_ {};
 };
 
-// A restartable sequence would neither be restarted nor go on rightly when we put the program counter
-// elsewhere within it. A thread that is in a system call is in none.
+// A restartable sequence would neither be restarted nor continue correctly if we changed the program counter
+// within it. A thread in a system call is not in one.
 bool may_be_in_sequence(const StoppedThread& thread) {
   if (static_cast<std::int64_t>(thread.registers.orig_rax) >= 0) return false;
   struct Configuration {
@@ -88,7 +88,7 @@ bool StoppedThreads::stop(std::chrono::milliseconds patience) {
   return !threads_.empty();
 }
 
-// Threads start others until the last one is stopped.
+// Threads start further threads until the last one is stopped.
 void StoppedThreads::stop_all(Clock::time_point until) {
   std::set<pid_t> gone;
   for (bool has_more = true; has_more;) {
@@ -112,7 +112,7 @@ void StoppedThreads::stop_all(Clock::time_point until) {
   }
 }
 
-// False: the thread is at its end.
+// False: the thread is exiting.
 bool StoppedThreads::seize(pid_t id) {
   if (ptrace(PTRACE_SEIZE, id, nullptr, nullptr) == 0) {
     ptrace(PTRACE_INTERRUPT, id, nullptr, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All threads of a process, stopped together and sent on their ways. Not thread-safe: the kernel lets the
-// one thread that stopped them do everything else. When this program ends they go on by themselves.
+// Stops and resumes all threads of a process. Not thread-safe: the kernel accepts requests only from the
+// thread that stopped them. When this program ends, the threads resume by themselves.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace heapwright::attach {
 struct StoppedThread {
   pid_t id = 0;
   bool is_stopped = false;
-  int signal = 0;  // was about to be delivered when the thread stopped; delivered when it goes on
+  int signal = 0;  // was about to be delivered when the thread stopped; delivered when it resumes
   user_regs_struct registers{};
 };
 
@@ -26,17 +26,17 @@ class StoppedThreads {
   StoppedThreads(const StoppedThreads&) = delete;
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
-  // Refusal: the kernel forbids it, or a thread did not stop in time; then all go on. False: the process
-  // has ended.
+  // Refusal: the kernel forbids it, or a thread did not stop in time; then all resume. False: the process has
+  // ended.
   bool stop(std::chrono::milliseconds patience);
   void resume() noexcept;
 
-  // Of the stopped ones, by id.
+  // The stopped threads, by id.
   std::map<pid_t, StoppedThread>& threads() noexcept { return threads_; }
   const std::map<pid_t, StoppedThread>& threads() const noexcept { return threads_; }
 
-  // A thread that can make system calls of ours: no signal waits for it, and it is in no section of code
-  // that restarts when it is interrupted. nullptr: there is none at the moment.
+  // A thread that can make system calls for us: no signal is pending for it, and it is not in a restartable
+  // sequence. nullptr: there is none at the moment.
   StoppedThread* caller() noexcept;
 
   // From the first thread's stop to the last one's resumption.
@@ -48,7 +48,7 @@ class StoppedThreads {
   void wait_for(StoppedThread& thread, std::chrono::steady_clock::time_point until);
 
   pid_t process_;
-  // Those that are not stopped are left over from a stop that took too long.
+  // Threads that are not stopped remain from a stop that took too long.
   std::map<pid_t, StoppedThread> threads_;
   std::uint64_t begin_ns_ = 0;
   std::uint64_t stopped_ns_ = 0;

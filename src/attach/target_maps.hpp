@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process's address space: what is mapped where, and where there is room.
+// A process's address space: its mappings, and free ranges.
 #pragma once
 
 #include <sys/types.h>
@@ -18,16 +18,16 @@ struct Mapping {
   std::string name;         // empty: anonymous
 };
 
-// In order of addresses.
+// In order of address.
 std::vector<Mapping> parse_maps(const std::string& text);
 std::vector<Mapping> read_maps(pid_t process);
 
-// The mapping that holds the address; nullptr: none does.
+// The mapping that contains the address; nullptr: none does.
 const Mapping* find_mapping(const std::vector<Mapping>& maps, std::uint64_t address);
 
-// Where `bytes` fit, a page away from what is mapped and such that any place within reaches any address
-// from `lowest` to `highest` by a signed distance of 32 bits. The nearest such place; not where the heap or
-// a stack would grow to.
+// A free range of `bytes`, a page away from other mappings, from which every address between `lowest` and
+// `highest` can be reached by a signed distance of 32 bits. The nearest such range; not where the heap or a
+// stack would grow.
 std::optional<std::uint64_t> find_room(const std::vector<Mapping>& maps, std::uint64_t bytes,
                                        std::uint64_t lowest, std::uint64_t highest);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Another process's memory. Writing into its code makes private copies of the pages and changes no file.
+// Another process's memory. Writing to its code makes private copies of the pages and changes no file.
 #pragma once
 
 #include <sys/types.h>
@@ -21,13 +21,13 @@ class TargetMemory {
 
   bool is_open() const noexcept { return file_ >= 0; }
 
-  // The bytes that could be read, from `address` on.
+  // Returns the number of bytes that could be read.
   std::size_t read_some(std::uint64_t address, void* to, std::size_t bytes) const noexcept;
-  // False: not all of it.
+  // False: not all of it could be read.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const noexcept;
   bool write(std::uint64_t address, const void* from, std::size_t bytes) const noexcept;
 
-  // 0 where it cannot be read.
+  // 0 if it cannot be read.
   template <typename Value>
   Value value_at(std::uint64_t address) const noexcept {
     Value value{};
@@ -38,13 +38,13 @@ class TargetMemory {
   bool put(std::uint64_t address, const Value& value) const noexcept {
     return write(address, &value, sizeof value);
   }
-  // Refusal: it could not all be written.
+  // Refusal: not all of it could be written.
   void must_write(std::uint64_t address, const void* from, std::size_t bytes) const;
   template <typename Value>
   void must_put(std::uint64_t address, const Value& value) const {
     must_write(address, &value, sizeof value);
   }
-  // Up to the first 0, 4 KiB at most.
+  // Up to the first 0, at most 4 KiB.
   std::string text_at(std::uint64_t address) const;
   std::vector<std::uint8_t> bytes_at(std::uint64_t address, std::size_t bytes) const;
 

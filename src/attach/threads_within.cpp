@@ -17,15 +17,15 @@ using recorder::RecordingAgent;
 using recorder::Thread;
 using recorder::WipedOnFork;
 
-// How far a stack is looked through, above its pointer: handlers are not deep.
+// How far a stack is searched above its pointer: handlers are not deep.
 constexpr std::uint64_t most_stack_bytes = 1 << 20;
 
 bool is_code(const Region& region, std::uint64_t address) {
   return address >= region.image() && address < region.data();
 }
 
-// A handler runs that interrupted the agent's code: the kernel has put that address, the flags and the code
-// segment of user space on the stack, in this order.
+// A handler that interrupted the agent's code is running: the kernel has put that address, the flags and the
+// user-space code segment on the stack, in this order.
 bool has_interrupted_agent(const Scene& scene, const StoppedThread& thread) {
   constexpr std::size_t segments_after = 2;
   constexpr std::uint64_t user_code_segment = 0x33;
@@ -39,7 +39,8 @@ bool has_interrupted_agent(const Scene& scene, const StoppedThread& thread) {
   return false;
 }
 
-// The entry's own word says where its thread is, the agent's last and first instructions apart.
+// The entry's own word shows whether its thread is in the agent, except during the agent's first and last
+// instructions.
 bool is_busy(const Thread& thread) {
   constexpr std::uint64_t being_taken = 0;
   return thread.identity == being_taken || thread.activity != Activity::program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a hook does around the real call: it counts in the thread's table.
+// The code of a hook around the real call: it counts in the thread's table.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using Counted = counters::Function;
 
 inline std::size_t usable_bytes(void* block) noexcept { return usable_bytes(heapwright_agent.common, block); }
 
-// While it lives, calls that this thread makes are the allocator's own.
+// While this exists, calls by this thread belong to the allocator.
 class Guard {
  public:
   explicit Guard(Thread* thread) noexcept : thread_(thread) {
@@ -81,7 +81,7 @@ void count_made(const Turn& turn, Counted function, std::size_t size, void* bloc
   counters::tally_made<Alone>(table, function, size, usable);
 }
 
-// Before the block goes: afterwards nobody can tell its size.
+// Before the block is freed: afterwards its size cannot be determined.
 inline void count_released(const Turn& turn, Counted function, void* block) noexcept {
   if (turn.table == nullptr) return;
   const std::size_t usable = usable_bytes(block);
@@ -97,7 +97,7 @@ inline void count_null_release() noexcept {
   turn.is_shared ? Together::add(turn.table->null_releases, 1) : Alone::add(turn.table->null_releases, 1);
 }
 
-// The whole of an allocating hook whose function may call other entries.
+// A complete allocating hook whose function may call other entries.
 template <Counted function, Failure failure = Failure::counted, typename Call>
 [[gnu::always_inline]] inline void* make_guarded(std::size_t size, Call call) noexcept {
   const Turn turn = take_turn();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The same of the agent that counts.
+// The additional layout of the agent that counts.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace heapwright::attach::agent {
 
 struct alignas(64) Thread {
   std::uint64_t key;
-  std::uint64_t calls_until_timed;  // 0: there is something to look at first
+  std::uint64_t calls_until_timed;  // 0: the slow path must run first
   counters::CallTable* table;
   std::uint64_t random_state;
-  std::uint64_t attachment;  // the last one that it was counted in
+  std::uint64_t attachment;  // the last one in which it was counted
   counters::Look look;
-  std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
+  std::uint64_t guard_stack;  // stack position of a call inside which calls do not count; 0: none
 };
 
-// Zeroed by the kernel in a fork's child, which then only forwards.
+// Zeroed by the kernel in a fork child, which then only forwards.
 struct alignas(4096) WipedOnFork {
   std::uint64_t is_active;
   Thread threads[max_threads];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What patched functions jump to. A hook has the arguments and the return address of the call itself, calls
-// the function's own first instructions, which stand elsewhere now, and counts. It makes no call that is not
-// the program's, but to the clock.
+// The hooks that patched functions jump to. A hook has the arguments and the return address of the original
+// call, calls the function's first instructions, which have been moved, and counts. Apart from reading the
+// clock, it makes no calls other than the program's.
 #include <cstddef>
 #include <cstdint>
 
@@ -15,7 +15,7 @@ Signature* real(Entry entry) noexcept {
   return reinterpret_cast<Signature*>(heapwright_agent.common.real[index_of(entry)]);
 }
 
-// Neither malloc nor free calls another entry, and they are called most: no guard.
+// Neither malloc nor free calls another entry, and they are the most frequent: no guard.
 void* hook_malloc(std::size_t size) noexcept {
   const Turn turn = take_turn();
   void* block = make_call(turn, &CallTable::making,
@@ -92,15 +92,15 @@ void* hook_of_pages(std::size_t size) noexcept {
                                          [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
 }
 
-// Sized and aligned ones have further arguments, which are passed on in their registers.
+// Sized and aligned forms have further arguments, which are passed on in their registers.
 template <Entry entry, Counted function>
 void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
   release_guarded<function>(
       block, [=]() noexcept { real<void(void*, std::size_t, std::size_t)>(entry)(block, a, b); });
 }
 
-// `real` does not throw: it is malloc, or the allocator's nothrow form. What follows where it fails may, so
-// nothing of the agent may be on the stack then: it is left by a jump.
+// `real` does not throw: it is malloc, or the allocator's nothrow form. The function called after its failure
+// may throw, so nothing of the agent may be on the stack: the hook jumps to it.
 constexpr char nothrow_tag = 0;
 
 template <Entry entry, Counted function, Failure failure>

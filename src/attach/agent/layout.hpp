@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an agent, which is mapped into a process that runs, and the program that maps it there agree on.
-// That program writes all of it through the process's memory, while every thread of the process is stopped.
+// The interface between an agent, which is mapped into a running process, and the program that maps it. That
+// program writes all of it through the process's memory, while every thread of the process is stopped.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace heapwright::attach::agent {
 
-// The functions that are patched. Of two names of one function the first one counts.
+// The functions that are patched. If one function has two of these names, the first one counts.
 enum class Entry : std::uint32_t {
   malloc_,
   calloc_,
@@ -41,7 +41,8 @@ enum class Entry : std::uint32_t {
   delete_array_sized_aligned_,
   delete_aligned_nothrow_,
   delete_array_aligned_nothrow_,
-  dlclose_,  // no heap call: a recording has to know which libraries went. The agent that counts has no hook
+  dlclose_,  // not a heap call: a recording must know which libraries were unloaded. The counting agent has
+             // no hook
   count_     // number of entries
 };
 inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
@@ -81,24 +82,25 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "_ZdaPvSt11align_val_tRKSt9nothrow_t",
                                                          "dlclose"};
 
-// Keys of entries that no thread has; the others are thread pointers, which a later thread may have again.
+// Keys of entries without a thread; other keys are thread pointers, which a later thread may reuse.
 inline constexpr std::uint64_t free_key = 0;
-inline constexpr std::uint64_t ended_key = 1;  // what it holds may be used again
+inline constexpr std::uint64_t ended_key = 1;  // the entry may be reused
 
 inline constexpr std::size_t max_threads = 4096;  // a power of 2
 
 using Function = void (*)();
 
-// What every agent knows; what else there is follows it.
+// The data of every agent; each agent appends its own.
 struct Agent {
-  std::uint64_t attachment{};    // counts them
-  Function real[entry_count]{};  // what a hook calls; where it was patched, its first instructions elsewhere
-  Function otherwise[entry_count]{};    // where a throwing operator new goes on when `real` gave nothing
-  std::size_t (*usable_size)(void*){};  // nullptr: the allocator does not tell
+  std::uint64_t attachment{};           // counts them
+  Function real[entry_count]{};         // what a hook calls; if patched, its moved first instructions
+  Function otherwise[entry_count]{};    // where a throwing operator new continues when `real` failed
+  std::size_t (*usable_size)(void*){};  // nullptr: the allocator has no such function
   int (*clock_gettime)(int, void*){};   // nullptr: by a system call
   std::uint64_t has_glibc_headers{};
-  // glibc's free() is called by glibc itself for blocks that the program has released already: by a direct
-  // call, while all other calls in that library go through its linkage table. 0 bytes: another allocator.
+  // glibc's free() is also called by glibc itself, for blocks that the program has already released: by
+  // direct calls, while all other calls in that library go through its linkage table. 0 bytes: another
+  // allocator.
   std::uint64_t own_code{};
   std::uint64_t own_code_bytes{};
   std::uint64_t free_entry{};

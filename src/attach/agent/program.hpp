@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the agents ask of the process that they are mapped into, without a call into it but to its allocator.
+// The agents' use of the process they are mapped into: it makes no call into it except to the allocator.
 #pragma once
 
 #include <time.h>
@@ -11,8 +11,8 @@
 #include "platform/glibc_header.hpp"
 #include "platform/raw_syscall.hpp"
 
-// The names that the attaching program looks for: heapwright_agent, which begins with an Agent,
-// heapwright_agent_threads, which the kernel wipes in a fork's child, heapwright_agent_hooks, by Entry.
+// Names that the attaching program looks up: heapwright_agent, which begins with an Agent;
+// heapwright_agent_threads, which the kernel wipes in a fork child; heapwright_agent_hooks, by Entry.
 #define HEAPWRIGHT_AGENT_DATA extern "C" __attribute__((visibility("default")))
 
 namespace heapwright::attach::agent {
@@ -33,7 +33,7 @@ inline std::size_t usable_bytes(const Agent& agent, void* block) noexcept {
   return agent.usable_size != nullptr ? agent.usable_size(block) : 0;
 }
 
-// Whether the call that returns there is glibc's own, of a block that the program has released before.
+// Whether the call that returns there is glibc's own, for a block that the program has released before.
 inline bool is_own_call(const Agent& agent, const void* return_address) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(return_address);
   if (address - agent.own_code >= agent.own_code_bytes) [[likely]] {
@@ -56,7 +56,7 @@ inline std::size_t product_or_max(std::size_t count, std::size_t size) noexcept 
   return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
 }
 
-// How a replaced operator is called: those with fewer arguments leave the others alone.
+// How a replaced operator is called: those with fewer arguments ignore the others.
 using Operator = void*(std::size_t, std::size_t, const void*);
 
 // A hook's address, known when the agent is linked: a cast would not be.

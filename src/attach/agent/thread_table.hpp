@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread's entry in a table, by its thread pointer: the agents have no thread-local storage. A Thread has
-// a key, and is an entry of a table of max_threads.
+// A table of threads by thread pointer: the agents have no thread-local storage. A Thread has a key, and is
+// an entry of a table of max_threads.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ constexpr std::size_t home_of(std::uint64_t key) noexcept {
 }
 static_assert(max_threads == 1U << (64 - 52));
 
-// How far from its home an entry may be.
+// Maximum distance of an entry from its home.
 inline constexpr std::size_t max_steps = 64;
 constexpr std::size_t after(std::size_t at) noexcept { return (at + 1) % max_threads; }
 
@@ -31,7 +31,7 @@ Thread* find_entry(Thread* threads, std::uint64_t key) noexcept {
   return nullptr;
 }
 
-// Takes an entry that no thread has. Only the thread itself takes its key: nobody else can have put it
+// Takes a free entry. Only the thread itself inserts its key, so no other thread can have inserted it
 // elsewhere meanwhile. nullptr: there is none.
 template <typename Thread>
 Thread* take_entry(Thread* threads, std::uint64_t key) noexcept {

@@ -11,7 +11,7 @@ namespace {
 
 constinit Thread nobody{};
 
-// A table that nobody had; the common one when there is none left.
+// A new table; the shared one if there is none left.
 counters::CallTable* take_table() noexcept {
   CountingAgent& agent = heapwright_agent;
   std::uint64_t next = __atomic_load_n(&agent.tables_used, __ATOMIC_RELAXED);
@@ -29,7 +29,7 @@ Thread* claim() noexcept {
   return thread;
 }
 
-// The stack grows down: a guard that is not above us is of a call that was left by a jump.
+// The stack grows down: a guard that is not above us belongs to a call that was left by a jump.
 bool is_within_guard(Thread& thread) noexcept {
   if (thread.guard_stack == 0) return false;
   if (reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) < thread.guard_stack) return true;
@@ -71,10 +71,10 @@ Turn begin_turn(Thread& found) noexcept {
   return {.thread = thread, .table = thread->table, .is_timed = true};
 }
 
-// The next thread with this thread pointer, which glibc soon gives out again, is another one.
+// The next thread with this thread pointer, which glibc soon reuses, is a different one.
 void end_thread() noexcept {
   Thread& thread = this_thread();
-  if (thread.table == nullptr || thread.guard_stack != 0) return;  // a realloc to nothing frees, too
+  if (thread.table == nullptr || thread.guard_stack != 0) return;  // a realloc to size 0 frees, too
   thread.attachment = 0;
   thread.calls_until_timed = 0;
 }

@@ -11,7 +11,7 @@ namespace heapwright::attach::agent {
 HEAPWRIGHT_AGENT_DATA CountingAgent heapwright_agent;
 HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
 
-// The entry of a key that is not at its home. One without a table: there is none.
+// The entry of a key that is not at its home. An entry without a table: there is none.
 Thread& find_elsewhere(std::uint64_t key) noexcept;
 
 [[gnu::always_inline]] inline Thread& this_thread() noexcept {
@@ -23,16 +23,16 @@ Thread& find_elsewhere(std::uint64_t key) noexcept;
   return find_elsewhere(key);
 }
 
-// How a call goes on that cannot just count.
+// How a call continues if it cannot simply be counted.
 struct Turn {
-  Thread* thread = nullptr;              // nullptr: has no entry
+  Thread* thread = nullptr;              // nullptr: it has no entry
   counters::CallTable* table = nullptr;  // nullptr: forward without counting
-  bool is_shared = false;                // others add to the table meanwhile
+  bool is_shared = false;                // other threads also add to the table
   bool is_timed = false;
 };
 Turn begin_turn(Thread& thread) noexcept;
 
-// Where glibc empties the calling thread's cache, which it does at the thread's end.
+// Called when glibc empties the calling thread's cache, which it does when the thread ends.
 void end_thread() noexcept;
 
 std::uint64_t now_ns() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What patched functions jump to: a hook's frame is as if the program had called it, and the stack walk
-// begins there.
+// The hooks that patched functions jump to. A hook's frame is as if the program had called it, and the stack
+// walk begins there.
 #include <cstddef>
 #include <cstdint>
 
@@ -79,7 +79,7 @@ void* hook_calloc(std::size_t count, std::size_t size) noexcept {
       [=]() noexcept { return real<void*(std::size_t, std::size_t)>(Entry::calloc_)(count, size); });
 }
 
-// A release of a sampled block, an allocation that may be sampled, or both; each half stands alone.
+// A release of a sampled block, an allocation that may be sampled, or both; each half is recorded separately.
 [[gnu::noinline]] void* reallocate_sampled(Thread& thread, const void* frame, void* old_block,
                                            std::size_t size) noexcept {
   const record::SampledBlocks sampled = sampled_blocks();
@@ -134,7 +134,7 @@ void* hook_of_pages(std::size_t size) noexcept {
                     [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
 }
 
-// What the second and the third argument of a releasing function are.
+// The meaning of the second and third argument of a releasing function.
 enum class Further { nothing, size, alignment, size_and_alignment, alignment_and_size };
 
 template <Entry entry, EventKind kind, Further further>
@@ -149,9 +149,9 @@ void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
                 [=]() noexcept { real<void(void*, std::size_t, std::size_t)>(entry)(block, a, b); });
 }
 
-// `real` does not throw: it is malloc, or the allocator's nothrow form. What follows where it fails may, so
-// nothing of the agent may be on the stack then: it is left by a jump. That call of malloc, which fails as
-// well, is what the trace has.
+// `real` does not throw: it is malloc, or the allocator's nothrow form. The function called after its failure
+// may throw, so nothing of the agent may be on the stack: the hook jumps to it. The trace then shows that
+// function's call of malloc, which fails as well.
 constexpr char nothrow_tag = 0;
 
 template <Entry entry, EventKind kind, bool is_failure_recorded>
@@ -177,7 +177,7 @@ void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
   return make_by_operator<entry, kind, true>(__builtin_frame_address(0), size, a);
 }
 
-// A library's slots in the table of program counters end with it: another one may take its place at once.
+// Retires the library's slots in the table of program counters: another library may take its place at once.
 int hook_dlclose(void* library) noexcept {
   const int result = real<int(void*)>(Entry::dlclose_)(library);
   if (heapwright_agent_threads.is_active == 0) return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few functions of libc and the loader that the agent's parts ask for. libc's own are chosen when the
-// process starts, and nothing of the agent is linked to it.
+// The few functions of libc and the loader that the agent's code needs. libc selects its own versions when
+// the process starts, and the agent is not linked to it.
 #include <time.h>
 
 #include <cstddef>
@@ -33,10 +33,10 @@ int memcmp(const void* first, const void* second, std::size_t bytes) {
   return 0;
 }
 
-// clang's spelling of a memcmp that is only asked whether it is zero.
+// clang's name for a memcmp whose result is only compared to zero.
 int bcmp(const void* first, const void* second, std::size_t bytes) { return memcmp(first, second, bytes); }
 
-// glibc 2.35 and later, which takes no lock.
+// glibc 2.35 and later; takes no lock.
 int _dl_find_object(void* address, void* result) {
   return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result) : -1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A call under way in a hook, and how it is written into its thread's lane: as the preloaded recorder does
-// (record/observe.hpp), the stack is walked after the real call, and errno is left alone.
+// A call in progress in a hook, and how it is written to its thread's lane: as in the preloaded recorder
+// (record/observe.hpp), the stack is walked after the real call, and errno is not changed.
 #pragma once
 
 #include <bit>
@@ -31,13 +31,13 @@ inline unwind::Tables tables() noexcept {
           .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
 }
 
-// A signal handler must not see the agent idle before all is written.
+// A signal handler must not see the agent idle before everything is written.
 inline void leave(Thread& thread) noexcept {
   std::atomic_signal_fence(std::memory_order_release);
   thread.activity = Activity::program;
 }
 
-// A call under way: its begin, and the thread's state until its end.
+// A call in progress: its begin, and the thread's state until its end.
 class Recorded {
  public:
   Recorded(Thread& thread, const void* frame) noexcept

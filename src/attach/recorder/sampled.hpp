@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sampling by the agent: of which calls nothing is written.
+// Sampling in the agent: which calls are not recorded.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline record::SampledBlocks sampled_blocks() noexcept {
   return mean_bytes != 0 && !record::take_sample(thread.sampling, size, mean_bytes);
 }
 
-// A sampled block whose release could not be recognized is not recorded, but counted: the estimates lack it.
+// A sampled block whose release cannot be recognized is counted instead of recorded: the estimates lack it.
 [[gnu::always_inline]] inline bool is_unrecordable_sample(const Thread& thread, const void* block) noexcept {
   if (sample_mean_bytes() == 0) [[likely]] {
     return false;
@@ -35,12 +35,12 @@ inline record::SampledBlocks sampled_blocks() noexcept {
   return true;
 }
 
-// Before the hook begins: whether the block's release is nothing to the agent, as most are.
+// Before the hook begins: whether the agent can ignore the block's release, as it can for most.
 [[gnu::always_inline]] inline bool is_nothing_to_release(const void* block) noexcept {
   return sample_mean_bytes() != 0 && !sampled_blocks().may_hold(block);
 }
 
-// Forgets a sampled block, before its address may be another block's.
+// Removes a sampled block from the set, before its address can be reused.
 [[gnu::always_inline]] inline bool is_release_sampled_out(const void* block) noexcept {
   return sample_mean_bytes() != 0 && (block == nullptr || !sampled_blocks().remove(block));
 }

@@ -9,7 +9,7 @@
 #include "platform/raw_syscall.hpp"
 #include "record/ring.hpp"
 
-// Of the process, for the stack walk: the agent's own, filled in.
+// Of the process, for the stack walk: the agent's own pointers, filled in by the attaching program.
 extern "C" {
 void* __libc_stack_end;
 }
@@ -54,7 +54,7 @@ bool take_lane(std::uint32_t& index) noexcept {
   return true;
 }
 
-// The entry's last thread has ended, or it was of another recording.
+// The entry's last thread has ended, or belonged to another recording.
 void leave_lane(const Thread& thread, std::uint64_t identity) noexcept {
   if (thread.lane == nullptr || identity >> 32 != heapwright_agent.common.attachment) return;
   if (thread.lane->generation.load(std::memory_order_relaxed) != thread.generation) return;
@@ -62,7 +62,7 @@ void leave_lane(const Thread& thread, std::uint64_t identity) noexcept {
   thread.lane->state.compare_exchange_strong(expected, session::lane_exiting, std::memory_order_release);
 }
 
-// The entry is the caller's, which marks it by being_taken.
+// The entry belongs to the caller, which has marked it with being_taken.
 Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
   StackMemory& memory = heapwright_agent.stacks[number];
@@ -90,7 +90,7 @@ Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   return thread.lane == nullptr ? nullptr : &thread;
 }
 
-// An entry whose thread has ended, as the collector has seen: a lane is only freed then.
+// An entry whose thread has ended, as seen by the collector: only then is a lane freed.
 bool is_left(const Thread& thread, std::uint64_t identity) noexcept {
   if (thread.lane == nullptr || identity >> 32 != heapwright_agent.common.attachment) return false;
   return thread.lane->generation.load(std::memory_order_relaxed) != thread.generation ||
@@ -102,8 +102,8 @@ bool mark_as_taken(Thread& thread, std::uint64_t seen) noexcept {
                                                             __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-// Where all entries near its home have been taken, one that its thread has left. Who takes it and a new
-// thread with the old one's key both have to mark it.
+// If all entries near its home are taken: one whose thread has ended. Both the thread that takes it and a new
+// thread with the old one's key must mark it.
 Thread* take_left_entry(std::uint64_t key) noexcept {
   std::size_t at = agent::home_of(key);
   for (std::size_t step = 0; step < agent::max_steps; ++step, at = agent::after(at)) {
@@ -125,15 +125,15 @@ Thread* begin_new(std::uint64_t key, std::uint64_t identity) noexcept {
   return nullptr;
 }
 
-// Whether `outer` lies in a frame that encloses `inner`, or has taken its place, on the thread's own stack
-// (and not, say, on a signal stack that happens to lie higher).
+// Whether `outer` lies in a frame that encloses `inner` or has replaced it, on the thread's own stack (and
+// not on a signal stack that happens to be higher).
 bool encloses(std::uint64_t key, std::uint64_t outer, std::uint64_t inner) noexcept {
   constexpr std::uint64_t most_bytes = 1ULL << 30;
   const bool is_own = outer < key || outer <= reinterpret_cast<std::uint64_t>(heapwright_agent.stack_end);
   return is_own && outer >= inner && outer - inner < most_bytes;
 }
 
-// The hook that was under way is gone, by longjmp.
+// The current hook was left by longjmp.
 void recover(Thread& thread) noexcept {
   if (thread.activity != Activity::recorder) return;
   auto* const memory = reinterpret_cast<std::uint8_t*>(thread.stack);
@@ -141,8 +141,8 @@ void recover(Thread& thread) noexcept {
   thread.stack = unwind::begin_thread(memory);
 }
 
-// A nested call is part of the real call when the allocator made it. Made by a signal handler it is the
-// program's own and missing from the trace.
+// A nested call by the allocator is part of the real call. One made by a signal handler belongs to the
+// program and is missing from the trace.
 void judge_nested(const Thread& thread, std::uint64_t frame) noexcept {
   const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(frame)[1];
   const RecordingAgent& agent = heapwright_agent;
@@ -170,7 +170,7 @@ Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
   if (thread == nullptr) return begin_new(key, identity);
   const std::uint64_t seen = __atomic_load_n(&thread->identity, __ATOMIC_ACQUIRE);
   if (seen != identity) {
-    // A signal handler while its thread begins, or one whose entry another thread takes at this moment.
+    // A signal handler while its thread begins, or a thread whose entry is just being taken by another.
     if (!mark_as_taken(*thread, seen)) {
       count_without_lane();
       return nullptr;

@@ -16,7 +16,7 @@ inline std::uint64_t identity_of_caller(std::uint64_t thread_pointer) noexcept {
   return heapwright_agent.common.attachment << 32 | *own;
 }
 
-// A hook begins whose thread has no entry at its home, or is not in the program's code. nullptr: forward
+// Begins a hook of a thread that has no entry at its home, or is not in the program's code. nullptr: forward
 // without recording.
 Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept;
 
@@ -41,8 +41,8 @@ bool make_room(Thread& thread, std::uint64_t slots) noexcept;
   return thread;
 }
 
-// Whether the recording that the hook began in goes on: the thread may have stood within the real function
-// while another one took its place.
+// Whether the recording in which the hook began is still active: the thread may have been in the real
+// function while another recording replaced it.
 [[gnu::always_inline]] inline bool is_still_recorded(const Thread& thread) noexcept {
   return thread.identity >> 32 == heapwright_agent.common.attachment;
 }
