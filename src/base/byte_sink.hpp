@@ -12,8 +12,7 @@
 
 namespace heapwright::base {
 
-// Bytes and varints that are appended; the counterpart of ByteSource. clear()
-// keeps the memory.
+// Appends bytes and varints; the counterpart of ByteSource. clear() keeps the memory.
 class ByteSink {
  public:
   void clear() noexcept { end_ = begin(); }

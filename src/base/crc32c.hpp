@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CRC-32C (Castagnoli), the checksum of the trace format: by the SSE4.2
-// instruction where the processor has it, by table elsewhere.
+// CRC-32C (Castagnoli), the checksum of the trace format: by the SSE4.2 instruction if available, by table
+// otherwise.
 #pragma once
 
 #include <nmmintrin.h>
@@ -29,7 +29,7 @@ inline constexpr std::array<std::uint32_t, 256> table = make_table();
 
 }  // namespace crc32c_detail
 
-// Both return the checksum of earlier bytes, `crc`, followed by these.
+// Both return the checksum of earlier bytes, `crc`, continued with these.
 inline std::uint32_t crc32c_by_table(const void* data, std::size_t bytes, std::uint32_t crc = 0) noexcept {
   const auto* at = static_cast<const std::uint8_t*>(data);
   std::uint32_t state = ~crc;

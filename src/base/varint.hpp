@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LEB128: 7 bits a byte, low bits first, the top bit set on all bytes but the
-// last. Signed values are folded to unsigned first (zigzag).
+// LEB128: 7 bits per byte, low bits first, the top bit set on all bytes but the last. Signed values are
+// mapped to unsigned first (zigzag).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ constexpr std::int64_t zigzag_decode(std::uint64_t value) noexcept {
   return static_cast<std::int64_t>((value >> 1U) ^ (~(value & 1U) + 1U));
 }
 
-// Requires max_varint_bytes of room at `out`; returns the byte after the value.
+// Requires max_varint_bytes of space at `out`; returns the byte after the value.
 inline std::uint8_t* put_varint(std::uint8_t* out, std::uint64_t value) noexcept {
   while (value >= 0x80U) {
     *out++ = static_cast<std::uint8_t>(value | 0x80U);
@@ -30,9 +30,8 @@ inline std::uint8_t* put_varint(std::uint8_t* out, std::uint64_t value) noexcept
   return out;
 }
 
-// Reads untrusted bytes. Running over the end or past 64 bits makes the
-// source failed for good; a failed source yields zeros, so a caller may check
-// once at the end.
+// Reads untrusted bytes. Reading beyond the end or past 64 bits makes the source fail permanently; a failed
+// source yields zeros, so a caller may check once at the end.
 class ByteSource {
  public:
   ByteSource() = default;
@@ -54,7 +53,7 @@ class ByteSource {
 
   std::int64_t signed_varint() noexcept { return zigzag_decode(varint()); }
 
-  // The next `bytes` bytes; nullptr when there are fewer.
+  // The next `bytes` bytes; nullptr if there are fewer.
   const std::uint8_t* take(std::size_t bytes) noexcept {
     if (remaining() < bytes) {
       fail();
@@ -65,7 +64,7 @@ class ByteSource {
     return start;
   }
 
-  // A length and that many bytes; empty when there are fewer.
+  // A length and that many bytes; empty if there are fewer.
   std::string_view text() noexcept {
     const std::uint64_t bytes = varint();
     if (bytes > remaining()) {

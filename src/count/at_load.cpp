@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens when the library is loaded, before main, and when the process exits.
+// Runs when the library is loaded, before main, and when the process exits.
 #include <dlfcn.h>
 
 #include "count/page.hpp"
@@ -7,7 +7,7 @@
 namespace heapwright::count {
 namespace {
 
-// A process that makes no heap call has a page, too.
+// A process without heap calls has a page, too.
 __attribute__((constructor)) void at_load() { link_process(); }
 
 // Runs after the program's own destructors and exit handlers.
@@ -17,11 +17,10 @@ __attribute__((destructor)) void at_unload() { end_process(); }
 }  // namespace heapwright::count
 
 // For a recorder that is preloaded before us and wants to name the allocator. It looks up its own functions
-// now, and takes what libc allocates for that for nobody's. In a call of the program's it would count as
-// lost.
+// now, and ignores what libc allocates for that. Inside a call of the program these would count as lost.
 extern "C" __attribute__((visibility("default"))) void* heapwright_counted_malloc() noexcept {
   heapwright::count::link_process();
   void* next = dlsym(RTLD_NEXT, "malloc");
-  asm("" : "+r"(next));  // no tail call: dlsym() would take the recorder for its caller
+  asm("" : "+r"(next));  // prevents a tail call, in which dlsym() would see the recorder as its caller
   return next;
 }

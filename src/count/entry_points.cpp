@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// malloc and its family. errno is what the real function left: nothing here
-// touches it on the way.
+// malloc and its family. errno is as the real function left it: nothing here changes it.
 #include <cerrno>
 #include <cstring>
 
@@ -18,7 +17,7 @@ std::size_t product_or_max(std::size_t count, std::size_t size) noexcept {
   return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
 }
 
-// An early block moves to the real heap.
+// Moves an early block to the real heap.
 void* move_early(void* old_block, std::size_t size) noexcept {
   void* block = real.malloc(size);
   if (block == nullptr) return nullptr;
@@ -31,7 +30,7 @@ void* reallocate(void* old_block, std::size_t size) noexcept {
   return is_early(old_block) ? move_early(old_block, size) : real.realloc(old_block, size);
 }
 
-// Not much slower than the real one: a realloc does more than a malloc.
+// Counting adds little to the real call: a realloc does more than a malloc.
 void* count_reallocation(void* old_block, std::size_t size) noexcept {
   Turn turn{.table = current_thread->table};
   if (!counters::may_just_count(current_thread->calls_until_timed)) turn = begin_turn();
@@ -72,7 +71,7 @@ HEAPWRIGHT_HOOK void* realloc(void* old_block, std::size_t size) {
   return count_reallocation(old_block, size);
 }
 
-// Not the libc's, which calls realloc and would enter a second hook.
+// Not the libc's reallocarray, which calls realloc and would enter a second hook.
 HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes)) return count_reallocation(old_block, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every hook does around the real call: it counts in the thread's table.
-// Nothing is locked, and nothing is left over when the call ends by an exception.
+// The code of every hook around the real call: it counts in the thread's table. Takes no lock, and leaves
+// nothing behind if the call ends by an exception.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using counters::Function;
 using counters::Alone;
 using counters::Together;
 
-// Whether a hook counts its failure, or what it calls next does.
+// Whether a hook counts its failure, or the function it calls next does.
 enum class Failure { counted, counted_later };
 
 template <typename Way, Failure failure>
@@ -34,16 +34,16 @@ template <typename Way, Failure failure>
   counters::tally_made<Way>(table, function, size, usable_bytes(block));
 }
 
-// Before the block goes: afterwards nobody can tell its size.
+// Before the block is freed: afterwards its size cannot be determined.
 template <typename Way>
 [[gnu::always_inline]] inline void count_released(CallTable& table, Function function, void* block) noexcept {
   counters::tally_released<Way>(table, function, usable_bytes(block));
 }
 
-// Around a call that is timed. Only of a table of the thread's own.
+// Around a timed call. Only for the thread's own table.
 void count_time(CallTable& table, counters::Timings CallTable::*timings, std::uint64_t begin_ns) noexcept;
 
-// Calls `call` as its turn says. counters::Timings CallTable::*: what it belongs to.
+// Calls `call` as its turn says. counters::Timings CallTable::*: where its time belongs.
 template <typename Call>
 [[gnu::always_inline]] inline auto make_call(const Turn& turn, counters::Timings CallTable::*timings,
                                              Call call) {
@@ -69,7 +69,7 @@ template <Function function, Failure failure, typename Call>
   return block;
 }
 
-// The whole of an allocating hook; `call` makes the real call.
+// A complete allocating hook; `call` makes the real call.
 template <Function function, Failure failure = Failure::counted, typename Call>
 [[gnu::always_inline]] inline void* make(std::size_t size, Call call) {
   Thread* thread = current_thread;
@@ -92,10 +92,10 @@ template <Function function, typename Call>
   make_call(turn, &CallTable::releasing, call);
 }
 
-// What is no call of the allocator.
+// An event that is not a call of the allocator.
 void count_event(std::uint64_t CallTable::*counter) noexcept;
 
-// The whole of a releasing hook.
+// A complete releasing hook.
 template <Function function, typename Call>
 [[gnu::always_inline]] inline void release(void* block, Call call) {
   if (block == nullptr) [[unlikely]] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// operator new and delete. Where they are the C++ runtime's they are malloc and
-// free, which the hooks call at once; an allocator's own are called as they are.
+// operator new and delete. Those of the C++ runtime are malloc and free, which the hooks call directly; an
+// allocator's own operators are called unchanged.
 #include <new>
 #include <utility>
 
@@ -18,7 +18,7 @@ using MakingFunction = void* (*)(A...);
 template <typename... A>
 using ReleasingFunction = void (*)(void*, A...);
 
-// By their kind; the last resort of a program without any operators is malloc.
+// By their kind; a program without any operators falls back to malloc.
 template <typename... A>
 void* forward_new(const Operator& wanted, std::size_t size, A... a) {
   if (wanted.next == nullptr) return malloc(size);
@@ -31,10 +31,10 @@ void forward_delete(const Operator& wanted, void* block, A... a) {
   reinterpret_cast<ReleasingFunction<A...>>(wanted.next)(block, a...);
 }
 
-// What libc allocates meanwhile is not the program's.
+// Allocations by libc meanwhile are not the program's.
 [[gnu::cold, gnu::noinline]] void look_up(Operator& wanted) noexcept {
   if (!are_real_functions_found) link_process();
-  forget_failed_lookups();  // the program's own, whose release counts like its making
+  forget_failed_lookups();  // the program's own, whose release counts like its allocation
   Thread* const thread = step_aside();
   find_operator(wanted);
   step_back(thread);
@@ -56,8 +56,8 @@ template <typename... A>
     if (block != nullptr) [[likely]] {
       return block;
     }
-    // The runtime's goes on from here: it calls malloc, which fails again and counts that, then the new
-    // handler, or throws.
+    // The runtime's operator continues from here: it calls malloc, which fails again and counts that, then
+    // the new handler, or throws.
   }
   if (kind != OperatorKind::of_allocator) return forward_new(wanted, size, a...);
   return make<Function::new_>(size, [=, &wanted] { return forward_new(wanted, size, a...); });
@@ -81,7 +81,7 @@ void* make_aligned(Operator& wanted, std::size_t size, std::align_val_t alignmen
   const OperatorKind kind = kind_of(wanted);
   const auto step = static_cast<std::size_t>(alignment);
   if (kind == OperatorKind::of_runtime && size <= SIZE_MAX - step) {
-    // The runtime's asks for whole multiples.
+    // The runtime's operator requests whole multiples.
     void* block = make<Function::aligned_, Failure::counted_later>(
         size, [=]() noexcept { return real.aligned_alloc(step, (size + step - 1) & ~(step - 1)); });
     if (block != nullptr) return block;
@@ -120,7 +120,7 @@ using Alignment = std::align_val_t;
 using Tag = const std::nothrow_t&;
 
 namespace {
-// A reference is passed as a pointer is.
+// A reference is passed like a pointer.
 const void* passed(Tag tag) noexcept { return &tag; }
 }  // namespace
 

@@ -45,7 +45,7 @@ std::uint64_t read_number(const char*& text) noexcept {
   return number;
 }
 
-// "PID:TICKS". Anything else: nobody.
+// "PID:TICKS". Anything else: no keeper.
 Keeper keeper_of(char* const* environment) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     if (std::strncmp(*environment, keeper_variable, sizeof keeper_variable - 1) != 0) continue;
@@ -60,8 +60,8 @@ Keeper keeper_of(char* const* environment) noexcept {
 
 bool is_kept() noexcept { return keeper.process != 0 && raw_syscall(SYS_kill, keeper.process, 0) != -ESRCH; }
 
-// What stands under our name is of an image that this process had before, or
-// of an earlier process with its id: its keeper finds it under another name.
+// A file with our name belongs to an earlier image of this process, or to an earlier process with its id: its
+// keeper finds it under another name.
 void put_aside(long process) noexcept {
   const PageName name = counters::page_name(process, page_ending);
   if (!is_kept()) {
@@ -86,14 +86,14 @@ long open_file() noexcept {
   return counters::create_page_of(process, page_ending, file_name);
 }
 
-// Beyond the limit the kernel would send SIGXFSZ, which ends the program.
+// Beyond the file size limit the kernel would send SIGXFSZ, which ends the program.
 bool may_be_that_large() noexcept {
   rlimit limit{};
   return raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw_argument(&limit)) == 0 &&
          limit.rlim_cur >= static_cast<rlim_t>(page_bytes);
 }
 
-// The file's first pages are written by a call, which says when there is no room.
+// The file's first pages are written by a system call, which reports a full file system.
 bool fill(long file) noexcept {
   constexpr long needed = offsetof(CallsPage, tables) + sizeof(counters::CallTable);
   return raw_syscall(SYS_ftruncate, file, page_bytes) == 0 &&
@@ -149,7 +149,7 @@ void describe(CallsPage& made) noexcept {
   head.updated_ns.store(section.started_ns, std::memory_order_relaxed);
   head.sections[0] = {counters::SectionKind::calls, counters::calls_section_version,
                       offsetof(CallsPage, section), sizeof(CallsPage) - offsetof(CallsPage, section)};
-  // Last: with it a reader takes the file for a page.
+  // Last: with it, readers accept the file as a page.
   __atomic_store_n(&head.magic, counters::page_magic, __ATOMIC_RELEASE);
 }
 
@@ -173,14 +173,15 @@ Mode link() noexcept {
 bool link_process() noexcept {
   return platform::link_once(wiped_on_fork, [] {
     const Mode result = link();
-    is_fork_child = true;  // what a later fork child will read in its copy
+    is_fork_child = true;  // a later fork child reads this in its copy
     return result;
   });
 }
 
 void end_process() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return;
-  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;  // of a vfork child
+  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid)))
+    return;  // it is a vfork child's
   page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
   if (!is_kept()) counters::remove_page(file_name);
 }

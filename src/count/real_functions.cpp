@@ -13,7 +13,7 @@
 #include "count/thread.hpp"
 #include "platform/early_pool.hpp"
 
-// Of glibc only.
+// glibc only.
 extern "C" {
 [[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
 }
@@ -34,7 +34,7 @@ void* early_calloc(std::size_t count, std::size_t size) {
 void* early_realloc(void* block, std::size_t size) {
   return block == nullptr ? early_allocate(size) : nullptr;
 }
-void early_free(void*) {}  // of a heap that is not known yet
+void early_free(void*) {}  // for a heap that is not known yet
 void* early_aligned(std::size_t alignment, std::size_t size) { return early_allocate(size, alignment); }
 void* early_page(std::size_t size) { return early_allocate(size, page_bytes); }
 int early_posix_memalign(void** result, std::size_t alignment, std::size_t size) {
@@ -67,16 +67,15 @@ const void* object_of(const void* address) noexcept {
   return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// What the next allocator lacks is the early pool's, which serves little, or absent.
+// Functions that the next allocator lacks come from the early pool, which serves little, or are absent.
 template <typename Function>
 void find(Function*& function, const char* name) noexcept {
   auto* next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
   if (next != nullptr) function = next;
 }
 
-// Asked of small blocks, which change nothing that another program could see.
-// Of other allocators as well: the first question makes tcmalloc allocate, which
-// is not to come from within a hook.
+// Tries small blocks, which changes nothing that another program could see. Also for other allocators: the
+// first call makes tcmalloc allocate, which must not happen inside a hook.
 bool has_glibc_headers() noexcept {
   bool agrees =
       object_of(dlsym(RTLD_NEXT, "gnu_get_libc_version")) == allocator.object && allocator.knows_usable;
@@ -90,7 +89,7 @@ bool has_glibc_headers() noexcept {
   return agrees;
 }
 
-// Whether the function lies in a file whose name begins so.
+// Whether the function is in a file whose name begins with one of these.
 bool is_of(const void* function, std::initializer_list<const char*> beginnings) noexcept {
   Dl_info info;
   if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
@@ -102,9 +101,9 @@ bool is_of(const void* function, std::initializer_list<const char*> beginnings) 
   return false;
 }
 
-// Whether everyone's function of this name is our hook, or the recorder's, which calls ours. A program at
-// fixed addresses that takes a function's address has an entry for it in its linkage table, and that is the
-// function's address for everyone then.
+// Whether all callers' function with this name is our hook, or the recorder's, which calls ours. A non-PIE
+// program that takes a function's address has a linkage table entry for it, and that entry is then the
+// function's address for all objects.
 bool is_ours(const char* name) noexcept {
   void* first = dlsym(RTLD_DEFAULT, name);
   Dl_info info;
@@ -127,16 +126,15 @@ void describe_allocator(const void* used_malloc) noexcept {
 
 }  // namespace
 
-// Not by glibc's dlerror(): it translates its text under the lock of setlocale(),
-// which whoever made the program's first allocation may hold. A lookup that
-// succeeds drops the text as well.
+// Not with glibc's dlerror(): it translates its text under the lock of setlocale(), which the code that made
+// the program's first allocation may hold. A successful lookup also drops the text.
 void forget_failed_lookups() noexcept {
   if (dlsym(RTLD_NEXT, "gnu_get_libc_version") == nullptr) dlerror();
 }
 
 namespace {
 
-// A libc that serves calloc and its like by malloc, through its public name and so through our hook.
+// A libc whose calloc and similar functions call malloc, through its public name and so through our hook.
 RealFunctions nesting{};
 
 template <typename Call>
@@ -147,7 +145,7 @@ auto call_aside(Call call) noexcept {
   return result;
 }
 
-// musl's do; glibc's do not, and other allocators call functions of their own.
+// musl's do; glibc's do not, and other allocators call their own functions.
 bool is_nesting_libc() noexcept {
   return dlsym(RTLD_NEXT, "gnu_get_libc_version") == nullptr &&
          object_of(dlsym(RTLD_NEXT, "getauxval")) == allocator.object;
@@ -188,7 +186,7 @@ void find_real_functions() noexcept {
   find(real.memalign, "memalign");
   find(real.valloc, "valloc");
   find(real.malloc_usable_size, "malloc_usable_size");
-  // Another allocator's would read what stands before a block, whatever that is.
+  // Another allocator's function would read whatever precedes a block.
   allocator.knows_usable = object_of(reinterpret_cast<void*>(real.malloc_usable_size)) == allocator.object;
   if (!allocator.knows_usable) real.malloc_usable_size = unknown_usable_bytes;
   allocator.is_own_of_program = !is_ours("malloc");
@@ -203,12 +201,12 @@ void find_real_functions() noexcept {
 void find_operator(Operator& wanted) noexcept {
   void* next = dlsym(RTLD_NEXT, wanted.mangled_name);
   if (next == nullptr) {
-    // Loaded with RTLD_LOCAL, so not in our search order.
+    // Loaded with RTLD_LOCAL, so it is not in our search order.
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library != nullptr) next = dlsym(library, wanted.mangled_name);
   }
-  // A runtime's operator new[] calls operator new, and that malloc, which may be the program's own.
+  // A runtime's operator new[] calls operator new, which calls a malloc that may be the program's own.
   const bool are_ours = is_ours("_Znwm") && is_ours("_ZdlPv") && !allocator.is_own_of_program;
   wanted.next = next;
   OperatorKind kind = OperatorKind::foreign;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions the program would have called without us: the next ones in
-// its symbol search order, another preloaded allocator's included.
+// The functions that the program would have called without us: the next ones in its symbol search order,
+// including those of another preloaded allocator.
 #pragma once
 
 #include <atomic>
@@ -22,23 +22,24 @@ struct RealFunctions {
   void* (*pvalloc)(std::size_t);
   void (*free_sized)(void*, std::size_t);                       // may be absent
   void (*free_aligned_sized)(void*, std::size_t, std::size_t);  // may be absent
-  std::size_t (*malloc_usable_size)(void*);                     // 0 where the allocator does not tell
+  std::size_t (*malloc_usable_size)(void*);                     // 0 if the allocator does not report it
 };
-// Until they are found these serve from the early pool; none is ever nullptr but what may be absent.
+// Until they are found, these use the early pool; only those that may be absent are ever nullptr.
 [[gnu::visibility("hidden")]] extern constinit RealFunctions real;
 [[gnu::visibility("hidden")]] extern constinit bool are_real_functions_found;
 
 struct Allocator {
   char file[128];
-  const void* object;      // where the file is loaded
-  bool is_own_of_program;  // the program has a malloc, and that is everyone's
+  const void* object;      // load address of the file
+  bool is_own_of_program;  // the program has its own malloc, which serves all callers
   bool knows_usable;
-  bool has_glibc_headers;  // tried on blocks: the word before a block is its chunk's size and three flags
+  bool
+      has_glibc_headers;  // verified with blocks: the word before a block is its chunk's size and three flags
 };
 [[gnu::visibility("hidden")]] extern constinit Allocator allocator;
 
-// glibc's own function looks into the next chunk as well, which costs a cache
-// miss at each release; the word before the block is needed for that anyway.
+// glibc's own function also reads the next chunk, which costs a cache miss at each release; the word before
+// the block is needed for the release anyway.
 [[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
   if (allocator.has_glibc_headers) [[likely]] {
     const std::size_t usable = platform::usable_by_glibc_header(block);
@@ -49,11 +50,10 @@ struct Allocator {
   return real.malloc_usable_size(block);
 }
 
-// Looks all of them up. The loader may call our entry points meanwhile; they
-// use the early pool until then.
+// Looks them all up. Meanwhile the loader may call our entry points; they use the early pool until then.
 void find_real_functions() noexcept;
 
-// Drops the text of a lookup that failed: the program must not find our failures.
+// Drops the error text of a failed lookup: the program must not see our failures.
 void forget_failed_lookups() noexcept;
 
 // How an operator new or delete is counted.
@@ -61,7 +61,7 @@ enum class OperatorKind : unsigned char {
   unknown,       // not looked up yet: forwarded
   of_runtime,    // the C++ runtime's, which is malloc or free: the hook calls these
   of_allocator,  // the allocator's own
-  foreign,       // somebody's: forwarded; what it calls is counted
+  foreign,       // another one: forwarded; what it calls is counted
 };
 
 struct Operator {
@@ -70,7 +70,7 @@ struct Operator {
   std::atomic<OperatorKind> kind = OperatorKind::unknown;
 };
 
-// Fills in what lies behind the hook of this name. The runtime may have been loaded late.
+// Finds the operator after the hook with this name. The runtime may have been loaded late.
 void find_operator(Operator& wanted) noexcept;
 
 }  // namespace heapwright::count

@@ -10,7 +10,7 @@
 #include "counters/tally.hpp"
 #include "platform/raw_syscall.hpp"
 
-// Absent from libc (and from programs without libpthread) before glibc 2.34.
+// Missing in libc (and in programs without libpthread) before glibc 2.34.
 extern "C" {
 [[gnu::weak]] int pthread_key_create(pthread_key_t*, void (*)(void*)) noexcept;
 [[gnu::weak]] int pthread_setspecific(pthread_key_t, const void*) noexcept;
@@ -31,10 +31,10 @@ constexpr std::uint32_t common_table = 0;
 constexpr std::uint32_t words = (max_call_tables + 63) / 64;
 
 constinit Thread nobody{};     // has made no call yet
-constinit Thread in_common{};  // counts in the first table, with others
-constinit Thread aside{};      // calls libc, which may make heap calls of its own
+constinit Thread in_common{};  // counts in the first table, shared with others
+constinit Thread aside{};      // inside libc, which may make its own heap calls
 
-std::atomic<std::uint64_t> ended_tables[words];  // whose thread has ended
+std::atomic<std::uint64_t> ended_tables[words];  // tables whose thread has ended
 std::atomic<std::uint32_t> tables_begun{1};
 pthread_key_t end_key;
 bool has_end_key;
@@ -48,13 +48,13 @@ void at_thread_end(void* number) noexcept {
   }
   Thread& thread = wiped_on_fork.threads[index];
   if (current_thread != &thread || thread.table == nullptr) return;
-  // Destructors that run after this one make heap calls, too.
+  // Later destructors make heap calls, too.
   current_thread = &in_common;
   ++thread.table->threads_ended;
   ended_tables[index / 64].fetch_or(1ULL << (index % 64), std::memory_order_release);
 }
 
-// A table of a thread that has ended. The common one: there is none.
+// A table of a thread that has ended. The shared one if there is none.
 std::uint32_t take_ended_table() noexcept {
   for (std::uint32_t word = 0; word < words; ++word) {
     std::uint64_t bits = ended_tables[word].load(std::memory_order_acquire);
@@ -76,12 +76,12 @@ std::uint32_t take_new_table() noexcept {
   return next;
 }
 
-// at_thread_end() is called where the value is not 0.
+// Makes at_thread_end() run, which requires a value other than 0.
 void note_end_of(std::uint32_t index) noexcept {
   if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));
 }
 
-// A thread without a table of its own.
+// A thread without its own table.
 void begin_in_common() noexcept {
   __atomic_fetch_add(&page->tables[common_table].threads_begun, 1, __ATOMIC_RELAXED);
   note_end_of(common_table);
@@ -93,7 +93,7 @@ void begin_thread() noexcept {
   if (index == common_table) index = take_new_table();
   if (index == common_table) return begin_in_common();
   CallTable& table = page->tables[index];
-  // The kernel writes first: where the file system is full it says so, a store would end the process.
+  // The kernel writes first: it reports a full file system, while a store would end the process.
   if (raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, raw_argument(table.last_begun)) != 0) {
     return begin_in_common();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a call that cannot just count goes on: the first one of a thread or of a
-// fork child, one that is timed, one without a table of its own.
+// How a call proceeds that cannot simply be counted: the first one of a thread or of a fork child, a timed
+// one, or one without its own table.
 #pragma once
 
 #include "count/thread.hpp"
@@ -9,7 +9,7 @@ namespace heapwright::count {
 
 struct Turn {
   CallTable* table = nullptr;  // nullptr: forward without counting
-  bool is_shared = false;      // others add to the table meanwhile
+  bool is_shared = false;      // other threads also add to the table
   bool is_timed = false;
 };
 Turn begin_turn() noexcept;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The calls of a process to whatever allocator it has, as other processes read
-// them (docs/counters.md). Every thread counts in a table of its own, which a
-// later thread goes on with: each value only grows, and so does its sum over
-// the tables. Fields are appended, never moved.
+// A process's calls to its allocator, as other processes read them (docs/counters.md). Every thread counts in
+// its own table, which a later thread continues: each value only grows, and so does its sum over the tables.
+// Fields are appended, never moved.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 
 namespace heapwright::counters {
 
-// What was called. A call counts once, where the program made it.
+// The called function. A call counts once, where the program made it.
 enum class Function : std::uint32_t {
   malloc_,
   calloc_,
@@ -27,18 +26,17 @@ enum class Function : std::uint32_t {
 };
 inline constexpr std::size_t function_count = static_cast<std::size_t>(Function::count_);
 
-// Values below 4 have a bin each, from there on an octave has four. The last
-// bin holds what is larger, too.
+// Values below 4 have one bin each; above, each octave has four. The last bin also holds everything larger.
 inline constexpr std::size_t bin_count = 160;
 constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
   if (value < 4) return static_cast<std::uint32_t>(value);
-  const int highest_bit = 63 ^ std::countl_zero(value);  // a subtraction would stay one
+  const int highest_bit = 63 ^ std::countl_zero(value);  // a subtraction would not be folded away
   const auto bin = static_cast<std::uint32_t>(highest_bit - 1) * 4 +
                    static_cast<std::uint32_t>((value >> (highest_bit - 2)) & 3);
   return std::min(bin, std::uint32_t{bin_count - 1});
 }
 
-// Of the calls that were timed, one in mean_stride at random: their time on the processor.
+// One in mean_stride calls is timed, at random: CPU time of those calls.
 inline constexpr std::uint64_t mean_stride = 64;
 inline constexpr std::uint64_t slow_from_ns = 20'000;
 
@@ -50,29 +48,29 @@ struct Timings {
   std::uint64_t bins[bin_count];  // of ns
 };
 
-// Of the same calls: how many left the processor, and for how long.
+// For the same calls: how many left the processor, and for how long.
 struct Waits {
   std::uint64_t calls;
   std::uint64_t ns;
 };
 
-// Plain words: only their thread writes them, and an addition to memory is one
-// instruction. Readers are other processes.
+// Plain words: only their own thread writes them, and an addition to memory is one instruction. Readers are
+// other processes.
 struct alignas(4096) CallTable {
-  std::uint64_t last_begun[2];  // the moment the last thread began to use it: seconds, ns of CLOCK_MONOTONIC
-  std::uint64_t calls[function_count];  // that were served
+  std::uint64_t last_begun[2];  // when the last thread began to use it: seconds, ns of CLOCK_MONOTONIC
+  std::uint64_t calls[function_count];  // successful ones
   std::uint64_t requested_bytes;
-  std::uint64_t usable_bytes;    // of what was made
-  std::uint64_t released_bytes;  // usable, of what was released
-  std::uint64_t realloc_made;    // of realloc's calls: no block before, one after
+  std::uint64_t usable_bytes;    // of allocated blocks
+  std::uint64_t released_bytes;  // usable, of released blocks
+  std::uint64_t realloc_made;    // realloc calls that allocated: no block before, one after
   std::uint64_t realloc_released;
   std::uint64_t failed;
-  std::uint64_t null_releases;  // free(nullptr); not among the calls
+  std::uint64_t null_releases;  // free(nullptr); not included in calls
   std::uint64_t threads_begun;
   std::uint64_t threads_ended;
   Timings making;
   Timings releasing;
-  std::uint64_t sizes[bin_count];  // of requests that were served
+  std::uint64_t sizes[bin_count];  // of successful requests
   Waits making_waits;
   Waits releasing_waits;
 };
@@ -83,8 +81,8 @@ inline constexpr std::size_t max_call_tables = 1 + 1024;
 
 enum CallsFlag : std::uint32_t {
   has_own_malloc = 1,      // the program's own malloc comes first: its calls are not seen
-  has_unknown_usable = 2,  // the allocator does not tell usable sizes: these bytes stay 0
-  is_attached = 4,         // counting began while the process ran: what was made before is not in it
+  has_unknown_usable = 2,  // the allocator does not report usable sizes: these bytes stay 0
+  is_attached = 4,         // counting began in a running process: earlier allocations are not included
 };
 
 struct CallsSection {
@@ -93,21 +91,20 @@ struct CallsSection {
   std::uint32_t bins;           // entries of each histogram
   std::uint32_t table_bytes;    // bytes of a table
   std::uint32_t tables_offset;  // where the first begins, from the page's start
-  std::uint32_t keeper;         // the process that wants to read the page when this one has ended; 0: none
+  std::uint32_t keeper;         // the process that will read the page after this one has ended; 0: none
   std::uint64_t keeper_start_ticks;
   std::uint64_t mean_stride;
   std::uint64_t slow_from_ns;
-  std::uint64_t clock_ns;    // what reading the clock takes; subtracted from each time
+  std::uint64_t clock_ns;    // cost of reading the clock; subtracted from each time
   std::uint64_t started_ns;  // CLOCK_MONOTONIC
   Counter ended_ns;          // 0: has not ended, or not by exit
-  Counter tables_used;       // of the tables from the first on; those after them are all 0
+  Counter tables_used;       // number of used tables; all later ones are all 0
   char program[64];          // its name, as it was executed
-  char allocator[128];       // the file that malloc comes from
+  char allocator[128];       // the file that provides malloc
 };
 
-// The first table is for calls that have none of their own: of threads that
-// are at their end, or that came when all others were taken. Any thread adds
-// to it, by locked instructions.
+// The first table is for calls without their own table: of exiting threads, or of threads that came when all
+// others were taken. Any thread adds to it, by locked instructions.
 struct CallsPage {
   Head head;
   CallsSection section;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a page of counters begins with, whatever allocator its process uses:
-// whose it is, which moment its values are of, and where its sections are
-// (docs/counters.md). Fields are appended, never moved.
+// The head of every page of counters, whatever allocator its process uses: which process it belongs to, the
+// time of its values, and where its sections are (docs/counters.md). Fields are appended, never moved.
 #pragma once
 
 #include <atomic>
@@ -29,7 +28,7 @@ inline void raise(Counter& most, std::uint64_t value) noexcept {
 }
 
 enum class SectionKind : std::uint32_t {
-  none = 0,   // an entry not used
+  none = 0,   // an unused entry
   heap = 1,   // heap_section.hpp
   calls = 2,  // calls_section.hpp
 };
@@ -47,16 +46,16 @@ struct Head {
   std::uint32_t version;  // of the head
   std::uint32_t page_bytes;
   std::uint32_t process;
-  std::uint32_t generation;  // forks since the program was executed: 0 in what exec began
-  // Field 22 of /proc/PID/stat: tells one PID's processes apart; 0: unknown.
+  std::uint32_t generation;  // forks since the program was executed: 0 in the executed process
+  // Field 22 of /proc/PID/stat: distinguishes processes that reuse a PID; 0: unknown.
   std::uint64_t process_start_ticks;
-  Counter sequence;    // odd while sums are being written; a reader reads again if it changed
+  Counter sequence;    // odd while sums are being written; a reader retries if it changed
   Counter updated_ns;  // CLOCK_MONOTONIC of the last sums
   Section sections[max_sections];
 };
 static_assert(sizeof(Head) == 112);
 
-// One writer at a time puts values of one moment between the two calls.
+// One writer at a time stores consistent values between the two calls.
 inline void begin_update(Head& head) noexcept {
   head.sequence.store(head.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);

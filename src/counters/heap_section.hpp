@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What our heap counts of itself, as other processes read it
-// (docs/counters.md). All numbers are unsigned 64-bit and only grow, unless
-// they are called a level. Fields are appended, never moved.
+// What our heap counts about itself, as other processes read it (docs/counters.md). All numbers are unsigned
+// 64-bit and only grow, except those marked as a level. Fields are appended, never moved.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +12,16 @@ namespace heapwright::counters {
 
 // Why a call left the fast path.
 enum class Reason : std::uint32_t {
-  refill_local,     // took blocks that this thread freed
-  refill_remote,    // took blocks that other threads freed
-  refill_carved,    // made blocks of memory that was not used before
+  refill_local,     // took blocks that this thread had freed
+  refill_remote,    // took blocks that other threads had freed
+  refill_carved,    // carved blocks from unused memory
   refill_cold,      // a rare size, served by a coarser class
   slab_claimed,     // took over a slab from the pool
   slab_opened,      // a new slab
-  slab_emptied,     // the last block of a slab came back
+  slab_emptied,     // the last block of a slab was freed
   slab_pooled,      // gave up a sparse slab
-  remote_free,      // freed a block of another thread
-  remote_notice,    // told a slab's owner that blocks came back
+  remote_free,      // freed a block owned by another thread
+  remote_notice,    // notified a slab's owner of freed blocks
   large_allocate,   //
   large_free,       //
   region_grown,     // made more address space writable
@@ -44,9 +43,9 @@ struct SystemCallCounters {
 };
 
 struct ClassCounters {
-  Counter refills;   // times a thread had to look for blocks
-  Counter taken;     // blocks handed out
-  Counter returned;  // blocks that came back, as of when their slab was last looked at
+  Counter refills;   // times a thread had to look for more blocks
+  Counter taken;     // blocks allocated
+  Counter returned;  // blocks freed, as of the last look at their slab
 };
 
 inline constexpr std::uint32_t heap_section_version = 2;
@@ -60,16 +59,16 @@ struct HeapSection {
   LockCounters pool_lock;
   LockCounters heap_lock;      // of private heaps
   SystemCallCounters mapping;  // making memory writable, mremap
-  SystemCallCounters purging;  // giving pages back
+  SystemCallCounters purging;  // returning pages to the system
   Counter committed_bytes;     // level
-  Counter dirty_bytes;         // level: free runs that were used
+  Counter dirty_bytes;         // level: free runs that had been used
   Counter purged_bytes;
-  Counter first_touch_pages;              // carved or handed out for the first time: each a page fault
-  Counter second_touch_pages;             // the same of pages that had been given back
+  Counter first_touch_pages;              // carved or allocated for the first time: each a page fault
+  Counter second_touch_pages;             // the same for pages that had been returned
   Counter max_steps;                      // largest step count of one call (instrumented build)
   Counter threads;                        // level: caches in use
-  Counter counted_reasons[reason_count];  // counted at once
-  Counter summed_reasons[reason_count];   // counted by threads for themselves, summed up now and then
+  Counter counted_reasons[reason_count];  // counted immediately
+  Counter summed_reasons[reason_count];   // counted per thread, summed up occasionally
 };
 
 }  // namespace heapwright::counters

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file that a page of counters is in: its name, and whose it is.
+// The file of a page of counters: its name and its owner.
 #pragma once
 
 #include <errno.h>
@@ -29,13 +29,13 @@ inline PageName page_name(long process, const char* ending = "") noexcept {
   return name;
 }
 
-// A new file, which nobody else can have opened. Negative: -errno.
+// A new file that no other process can have opened. Negative: -errno.
 inline long create_page(const PageName& name) noexcept {
   return platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(name.text),
                                O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-// Of one process: pages of images before it, which somebody waits for or which are another user's.
+// For one process: pages of its earlier images that are still to be read, or that belong to another user.
 inline constexpr int max_numbered = 1000;
 
 // `ending`, then ".1" to ".1000".
@@ -51,8 +51,8 @@ inline PageName numbered_name(long process, const char* ending, int number) noex
   return page_name(process, numbered);
 }
 
-// Where another file stands under the process's name, which is not its to move: of this process before it
-// changed its user. Then under the first number that is free. `name` is where it is.
+// Handles the case that another file has the process's name and it may not move it: one from before it
+// changed its user. Then uses the first free number. `name` receives the result.
 inline long create_page_of(long process, const char* ending, PageName& name) noexcept {
   name = page_name(process, ending);
   long file = create_page(name);
@@ -67,7 +67,7 @@ inline long remove_page(const PageName& name) noexcept {
   return platform::raw_syscall(SYS_unlinkat, AT_FDCWD, platform::raw_argument(name.text));
 }
 
-// Field 22 of a /proc/PID/stat; the name before it, in parentheses, may hold anything. 0: not known.
+// Field 22 of /proc/PID/stat; the parenthesized name before it may contain anything. 0: unknown.
 inline std::uint64_t process_start_ticks(const char* path = "/proc/self/stat") noexcept {
   const long file =
       platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(path), O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How much of a timed call its thread spent off the processor, waiting for one, a lock or the kernel. A
-// thread's processor time takes a system call, so it is read after slow calls only, and beforehand where the
-// last reading is old. Threads: a Look belongs to one thread.
+// How much of a timed call its thread spent off the processor, waiting for a processor, a lock or the kernel.
+// Reading a thread's CPU time takes a system call, so it is read only after slow calls, and before a call if
+// the last reading is old. Threads: a Look belongs to one thread.
 #pragma once
 
 #include <time.h>
@@ -13,19 +13,19 @@
 
 namespace heapwright::counters {
 
-// A call that took less is taken to have been on the processor: switching away and back takes about as long.
+// A shorter call is assumed not to have left the processor: switching away and back takes about as long.
 inline constexpr std::uint64_t may_have_waited_from_ns = 5'000;
-// What is shorter is the difference of two clocks.
+// A shorter wait may be just the difference of two clocks.
 inline constexpr std::uint64_t least_wait_ns = 1'000;
-// How long a reading is good: so much of what a thread waited before a slow call may be taken for the call's.
+// How long a reading is valid: this much waiting before a slow call may be attributed to the call.
 inline constexpr std::uint64_t look_again_after_ns = 50'000;
 
 struct Look {
   std::uint64_t at_ns;   // 0: never
-  std::uint64_t off_ns;  // the time off the processor up to then, and the same unknown amount each time
+  std::uint64_t off_ns;  // time off the processor up to then, plus a constant unknown amount
 };
 
-// 0: it is not told. Leaves errno alone.
+// 0: unavailable. Keeps errno.
 inline std::uint64_t processor_ns() noexcept {
   timespec time{};
   if (platform::raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, platform::raw_argument(&time)) != 0) {
@@ -35,7 +35,7 @@ inline std::uint64_t processor_ns() noexcept {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// When a call that is timed begins, of now_ns(). A thread that lost its processor just here looks again.
+// The begin time of a timed call, from now_ns(). A thread that is preempted just here reads again.
 template <typename Clock>
 std::uint64_t begin_timing(Look& look, Clock now_ns) noexcept {
   constexpr int most_looks = 3;
@@ -49,7 +49,7 @@ std::uint64_t begin_timing(Look& look, Clock now_ns) noexcept {
 
 struct Took {
   std::uint64_t ns;
-  std::uint64_t waited_ns;  // of these
+  std::uint64_t waited_ns;  // of the total
 };
 
 inline Took end_timing(Look& look, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a call is added to a table, whichever way the calls are caught. Threads:
-// Alone where the table is the calling thread's own, Together anywhere.
+// How a call is added to a table, however calls are intercepted. Threads: Alone for the calling thread's own
+// table, Together anywhere.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Together {
   }
 };
 
-// A block was made: `size` bytes were asked for, `usable` given.
+// A block was allocated: `size` bytes requested, `usable` granted.
 template <typename Way>
 [[gnu::always_inline]] inline void tally_made(CallTable& table, Function function, std::size_t size,
                                               std::size_t usable) noexcept {
@@ -37,13 +37,13 @@ template <typename Way>
   Way::add(table.calls[static_cast<std::size_t>(function)], 1);
 }
 
-// What a realloc had and what came of it.
+// The block before a realloc, and its result.
 struct Reallocation {
   bool had_block;
   bool has_block;
-  std::size_t size;  // asked for
+  std::size_t size;  // requested
   std::size_t old_usable;
-  std::size_t usable;  // where it has a block
+  std::size_t usable;  // if it has a block
 };
 
 template <typename Way>
@@ -62,7 +62,7 @@ inline void tally_realloc(CallTable& table, const Reallocation& call) noexcept {
   Way::add(table.sizes[bin_of(call.size)], 1);
 }
 
-// A call took so long, of which `clock_ns` is reading the clock. Only of a table of the thread's own.
+// A call took this long, including `clock_ns` for reading the clock. Only for the thread's own table.
 inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
                        std::uint64_t clock_ns) noexcept {
   if (took.waited_ns != 0) {
@@ -81,8 +81,9 @@ inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
   timings.slow_ns += ns;
 }
 
-// Whether a thread may just count this call; 0 calls left: it has to look first. One load and one store: a
-// signal handler that counts between them is overwritten. Decremented in memory, a 0 it left would wrap.
+// Whether a thread may simply count this call; 0 calls left: it must take the slow path first. One load and
+// one store: a count by a signal handler in between is overwritten. With a decrement in memory, a 0 set by
+// the handler would wrap around.
 [[gnu::always_inline]] inline bool may_just_count(std::uint64_t& calls_until_timed) noexcept {
   const std::uint64_t calls = __atomic_load_n(&calls_until_timed, __ATOMIC_RELAXED);
   if (calls == 0) [[unlikely]] {
@@ -92,7 +93,7 @@ inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
   return true;
 }
 
-// How many calls go by until the next one is timed. state: not 0.
+// How many calls pass until the next one is timed. state: not 0.
 inline std::uint64_t draw_stride(std::uint64_t& state) noexcept {
   state ^= state << 13;
   state ^= state >> 7;

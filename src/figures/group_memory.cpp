@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t unlimited = UINT64_MAX;
 
-// Where a version of control groups keeps its figures.
+// The file names of one cgroup version.
 struct Names {
   const char* folder;
   const char* limit;
@@ -25,7 +25,7 @@ constexpr Names version_1{"/memory", "memory.limit_in_bytes", "memory.usage_in_b
                           "\ntotal_inactive_file ", "\ntotal_active_file "};
 constexpr Names version_2{"", "memory.max", "memory.current", "\ninactive_file ", "\nactive_file "};
 
-// 0 where there is none.
+// 0 if there is none.
 std::uint64_t number_behind(std::string_view text, std::string_view name) noexcept {
   const auto at = text.find(name);
   if (at == std::string_view::npos) return 0;
@@ -60,7 +60,7 @@ class Group {
                                                                           : read_file(path, buffer);
   }
 
-  // Without a limit version 2 says "max".
+  // Without a limit, version 2 has "max".
   bool number_of(const char* name, std::uint64_t& number) const noexcept {
     char buffer[32];
     const auto text = read(name, buffer);
@@ -72,7 +72,7 @@ class Group {
   std::string_view path_;
 };
 
-// Of the group and all above it.
+// The minimum over the group and all its ancestors.
 std::uint64_t least_of(const Names& names, std::string_view root, std::string_view path) noexcept {
   std::uint64_t least = unlimited;
   while (true) {

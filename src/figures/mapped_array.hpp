@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A measuring program's own bookkeeping, kept out of the heap under test.
+// A measuring program's own data, kept out of the heap under test.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,8 +12,8 @@
 
 namespace heapwright::figures {
 
-// A fixed number of zeroed elements in pages of their own, all resident from
-// the start, so that they neither fault nor grow while something is measured.
+// A fixed number of zeroed elements in their own pages, all resident from the start, so that they neither
+// fault nor grow during a measurement.
 template <typename T>
 class MappedArray {
   static_assert(std::is_trivially_destructible_v<T>, "nobody runs destructors here");

@@ -24,7 +24,7 @@ std::uint64_t read_clock(clockid_t clock) noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Walking more than that takes milliseconds, and what status lags behind is then less than 1 %.
+// Walking more takes milliseconds, and beyond this size the error of status is below 1 %.
 constexpr std::uint64_t walked_bytes = std::uint64_t{64} << 20U;
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace heapwright::figures {
 namespace {
 constexpr std::size_t max_bytes = std::size_t{4} << 20;
 
-// No memory is as large, and no time as long; a size that fell below zero is larger.
+// No memory or time is this large; a size that went below zero is larger.
 constexpr double largest_figure = 9e18;
 
 void require_possible(std::string_view name, double value) {

@@ -11,8 +11,8 @@
 
 namespace heapwright::figures {
 
-// The least that an operation of a load takes: the draw of a random slot, a
-// call, a write. Measured with a heap that does nothing: 22 ns.
+// The minimum time of a load's operation: choosing a random slot, a call, a write. Measured with a heap that
+// does nothing: 22 ns.
 constexpr double least_ns_per_operation = 2;
 
 // The rate, checked as Report::rate() does.
@@ -23,18 +23,18 @@ class Report {
  public:
   Report();
 
-  // Ends the process, with the figure's name, when the value is no number or
-  // the difference of two sizes that wrapped around.
+  // Ends the process, with the figure's name, if the value is not a number or is a difference of two sizes
+  // that wrapped around.
   void figure(std::string_view name, double value);
-  // Operations a second of `threads` threads together. Ends the process when
-  // no allocator can be that fast: then the clock was read in the wrong place.
+  // Operations per second of `threads` threads together. Ends the process if no allocator can be that fast:
+  // then the clock was read in the wrong place.
   void rate(std::string_view name, double operations, std::uint64_t elapsed_ns, std::size_t threads);
   void text(std::string_view name, std::string_view value);
   void series(std::string_view name, std::span<const double> values);
   // Closes the document; view() is then the whole line.
   void finish();
   std::string_view view() const noexcept { return {&text_[0], length_}; }
-  // Throws nothing; false when standard output takes no more.
+  // Does not throw; false if standard output accepts no more.
   bool print() const noexcept;
 
  private:

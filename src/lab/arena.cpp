@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Question: what do many objects of one lifetime gain from one buffer?
-// Load: --objects objects of 104 bytes are made and ended, --rounds times.
-// --method new: one new and one delete each. --method buffer: placed into one
-// buffer of exactly their size. --method monotonic:
-// std::pmr::monotonic_buffer_resource, which grows as it needs. --method
-// arena: heapwright's arena, reset between rounds; arena-huge: the same, its
-// blocks from huge pages. --method construct: the objects alone, in pages that
-// are there: what no allocator can take away.
-// Figures: time to make an object in the first round (pages fault in), the
-// median over the later ones, and the same for ending it.
+// Question: how much do many objects with the same lifetime gain from one buffer?
+// Load: --objects objects of 104 bytes are created and destroyed, --rounds times. --method new: one new and
+// one delete each. --method buffer: placed into one buffer of exactly their size. --method monotonic:
+// std::pmr::monotonic_buffer_resource, which grows as needed. --method arena: heapwright's arena, reset
+// between rounds; arena-huge: the same, with its blocks in huge pages. --method construct: the objects alone,
+// in resident pages: the cost that no allocator can remove.
+// Figures: time to create an object in the first round (with page faults), the median over the later ones,
+// and the same for destroying it.
 #include "heapwright/arena.hpp"
 
 #include <algorithm>

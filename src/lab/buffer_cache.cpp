@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Question: what does a cache of variable-sized buffers waste?
-// Load: each step allocates or frees with equal chance (allocates when nothing
-// is live). A request starts at 100 bytes and doubles with probability 1/2
-// (--variant flat) or 1/4 (--variant steep) up to 1 MiB; a free picks a random
-// live buffer. Callers write all they asked for. --policy as in
+// Question: how much memory does a cache of variable-sized buffers waste?
+// Load: each step allocates or frees with equal probability (allocates if nothing is live). A request starts
+// at 100 bytes and doubles with probability 1/2 (--variant flat) or 1/4 (--variant steep) up to 1 MiB; a free
+// picks a random live buffer. Callers write everything they requested. --policy as in
 // lab/buffer_policies.hpp; own is heapwright's buffer_cache.
-// Figure: bytes needed by callers / bytes of the buffers they hold, sampled
-// every 100 steps; its mean, and its mean over the last half. Also the time
-// per step, the bytes that lie in the cache and the resident bytes.
+// Figure: bytes needed by callers / bytes of the buffers they hold, sampled every 100 steps; its mean, and
+// its mean over the last half. Also the time per step, the cached bytes and the resident bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -83,7 +81,7 @@ struct Points {
   double needed_bytes[max_points];
 };
 
-// Nothing held is nothing wasted.
+// If nothing is held, nothing is wasted.
 double used_percent(const Sums& sums) {
   return sums.held_bytes > 0 ? 100 * sums.needed_bytes / sums.held_bytes : 100;
 }

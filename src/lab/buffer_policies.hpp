@@ -19,13 +19,13 @@ struct CachedBuffer {
 
 enum class BufferPolicy { none, flawed, cutoff, bucketed };
 
-// none: every buffer comes from the heap and goes back there.
-// flawed: any cached buffer that is large enough is handed out; of the
-//   returned buffer and the smallest cached one, the larger is kept.
-// cutoff: buffers above `cutoff_bytes` are never cached; a full cache frees
-//   the buffer that was just returned, whatever its size.
-// bucketed: as cutoff, without its limit, but a buffer is handed out only for
-//   a request of more than half its size.
+// none: every buffer is allocated from the heap and freed.
+// flawed: any cached buffer that is large enough is returned; of the freed buffer and the smallest cached
+//   one, the larger is kept.
+// cutoff: buffers above `cutoff_bytes` are never cached; a full cache frees the buffer that was just
+//   returned to it, whatever its size.
+// bucketed: like cutoff, without its limit, but a buffer is returned only for a request of more than half
+//   its size.
 class BufferSource {
  public:
   static constexpr std::size_t max_entries = 16;
@@ -67,7 +67,7 @@ class BufferSource {
     return policy_ != BufferPolicy::bucketed || buffer.size_bytes / 2 < needed_bytes;
   }
 
-  // Where the buffer goes; null when it is to be freed.
+  // Where to put the buffer; null if it is to be freed.
   CachedBuffer* entry_for(const CachedBuffer& buffer) noexcept {
     CachedBuffer* smallest = nullptr;
     for (std::size_t i = 0; i < entries_; ++i) {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Question: how often do two threads collide on the allocator's locks?
-// Load: --threads threads run the fragmenting load, each --iterations times;
-// on slots of their own, or (--slots shared) on common ones, where half of the
-// frees are of blocks that another thread allocated.
-// Figures: collisions per second: how often the working threads gave up their
-// CPU because they had to wait (RUSAGE_THREAD's voluntary context switches).
-// The load itself never sleeps, so a wait is one for a lock: the allocator's
-// own, or the kernel's lock of the address space when the allocator maps and
-// unmaps. A lock that only spins is not seen by this; it is seen by the second
-// figure, the rate of the threads together over that of one thread times
+// Question: how often do two threads contend for the allocator's locks?
+// Load: --threads threads run the fragmenting load, each --iterations times; on their own slots, or (--slots
+// shared) on common ones, where half of the frees are for blocks that another thread allocated.
+// Figures: contentions per second: how often the working threads gave up their CPU because they had to wait
+// (RUSAGE_THREAD's voluntary context switches). The load itself never sleeps, so each wait is for a lock: the
+// allocator's own, or the kernel's mmap lock when the allocator maps and unmaps. A spinning lock is not seen
+// by this, but by the second figure: the rate of all threads together divided by the rate of one thread times
 // their number.
 #include <atomic>
 #include <optional>
@@ -35,7 +32,7 @@ struct Outcome {
   double rate;  // operations per second, all threads
 };
 
-// `loads` holds one load for each thread, or one for all.
+// `loads` holds one load per thread, or one for all.
 Outcome measure(std::array<std::optional<FragmentingLoad>, max_threads>& loads, std::size_t threads,
                 bool is_shared, std::uint64_t iterations, std::uint64_t seed) {
   Barrier barrier(threads);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts what a container asks for: a pass of its own, beside the timed one.
+// Counts a container's requests, in a pass separate from the timed one.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct Requests {
   std::uint64_t bytes = 0;
 };
 
-// Empty like std::allocator, so that what holds it has the same size; hence
-// one count for all, by one thread at a time.
+// Empty like std::allocator, so that its owner has the same size; hence one count for all, used by one thread
+// at a time.
 template <typename T>
 struct CountingAllocator {
   using value_type = T;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The experiments and what each of them tells the dispatcher.
+// The experiments and their declarations for the dispatcher.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace heapwright::lab {
 struct Experiment {
   std::string_view name;
   std::span<const Parameter> parameters;
-  // About what the load needs at its peak on a wasteful allocator.
+  // Approximate peak memory of the load on a wasteful allocator.
   std::uint64_t (*needed_bytes)(const Options&);
   void (*run)(const Options&, figures::Report&);
 };

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Question: does a heap that runs for long grow beyond what is live, and does
-// it slow down?
-// Load: random allocate-or-free of blocks of nine sizes from 169 to 999113
-// bytes. The number of blocks of each size is fixed, so the live set is
-// bounded. Every page of a block is written. --threads threads share the
-// iterations; each has slots of its own.
-// Figures by iteration count, up to --iterations, doubling: memory overhead
-// (resident / requested - 1), page faults, operations per second since the
-// previous point.
+// Question: does a heap that runs for a long time grow beyond its live blocks, and does it slow down?
+// Load: random allocate-or-free of blocks of nine sizes from 169 to 999113 bytes. The number of blocks of
+// each size is fixed, so the live set is bounded. Every page of a block is written. --threads threads share
+// the iterations; each has its own slots.
+// Figures by iteration count, doubling up to --iterations: memory overhead (resident / requested - 1), page
+// faults, operations per second since the previous point.
 #include <array>
 #include <cstdlib>
 #include <memory>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Question: what does freeing cost, compared to allocating?
-// Load: --blocks blocks of random size 1 to 1024, the first byte of each
-// written; then freed in random order. Sizes and order are drawn beforehand.
-// Figures: time per allocation, per free, and their ratio. Small counts are
-// repeated until --least-operations blocks were allocated; the figures are
-// means over all rounds.
+// Load: --blocks blocks of random size 1 to 1024, the first byte of each written; then freed in random order.
+// Sizes and order are drawn beforehand.
+// Figures: time per allocation, per free, and their ratio. Small counts are repeated until --least-operations
+// blocks were allocated; the figures are means over all rounds.
 #include <cstdlib>
 
 #include "figures/mapped_array.hpp"

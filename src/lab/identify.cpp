@@ -15,7 +15,7 @@ Function* find(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// Empty when the allocator does not say.
+// Empty if the allocator does not report it.
 const char* version_of_allocator(char (&text)[64]) noexcept {
   if (auto* control = find<int(const char*, void*, std::size_t*, void*, std::size_t)>("mallctl")) {
     const char* version = nullptr;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Which allocator serves this process.
+// Identifies the allocator of this process.
 #pragma once
 
 #include "figures/report.hpp"
 
 namespace heapwright::lab {
 
-// The file that malloc comes from, and that allocator's own name for its
-// version where it has a function for it.
+// The file that provides malloc, and the version that the allocator itself reports, if it has a function for
+// it.
 void identify(figures::Report& report);
 
 }  // namespace heapwright::lab

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Question: how long may a single call take?
-// Load, --part mean: --blocks blocks of --size bytes allocated, the first byte
-// of each written, then all freed: mean time per call.
-// Load, --part one-call: --blocks blocks of --size bytes allocated and freed;
-// then one malloc(1024), timed alone.
-// Load, --part mixed: --operations calls on random slots (free the block or
-// allocate one of everyday size), and at every eighth of the way all live
-// blocks are freed. Every call is timed. --minima FILE keeps, for each
-// operation index, the least time of all runs that were given the file: noise
-// strikes at random, real work recurs at the same index. Percentiles and
-// maximum of that series are the intrinsic latencies.
+// Load, --part mean: --blocks blocks of --size bytes allocated, the first byte of each written, then all
+// freed: mean time per call.
+// Load, --part one-call: --blocks blocks of --size bytes allocated and freed; then one malloc(1024), timed
+// alone.
+// Load, --part mixed: --operations calls on random slots (free the block or allocate one of everyday size),
+// and all live blocks are freed after each eighth. Every call is timed. --minima FILE keeps, for each
+// operation index, the least time of all runs that were given the file: noise is random, real work recurs at
+// the same index. Percentiles and maximum of that series are the intrinsic latencies.
 #include <algorithm>
 #include <array>
 #include <cmath>

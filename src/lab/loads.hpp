@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the experiments request: sizes and orders, each a function of the
-// generator alone.
+// The requests of the experiments: sizes and orders, which depend only on the random generator.
 #pragma once
 
 #include <array>
@@ -14,8 +13,7 @@ namespace heapwright::lab {
 // Starts at 100 bytes and doubles with this probability, up to 1 MiB.
 std::uint64_t doubling_size(Random& random, double doubling_probability) noexcept;
 
-// The fragmenting load's sizes; of each there are as many slots as make
-// `class_bytes`, at least one.
+// The fragmenting load's sizes; each has as many slots as needed for `class_bytes`, at least one.
 constexpr std::array<std::uint32_t, 9> fragmenting_sizes = {169,   251,   577,    1009,  4127,
                                                             19139, 49069, 499033, 999113};
 std::size_t fragmenting_slot_count(std::uint64_t class_bytes) noexcept;
@@ -26,12 +24,11 @@ void fill_fragmenting_sizes(std::uint32_t* sizes, std::uint64_t class_bytes, Ran
 // half as likely as the one below it.
 std::uint64_t mixed_size(Random& random) noexcept;
 
-// 80 % below 256 bytes (uniform from 16), the rest up to 64 KiB with equal
-// chances for every doubling.
+// 80 % below 256 bytes (uniform from 16), the rest up to 64 KiB with equal probability for each doubling.
 std::uint64_t retained_size(Random& random) noexcept;
 
-// How many elements a pooled object's vector gets: mean 1.5, at most 100, and
-// large ones rare (none with probability 0.527, else k with weight 1 / k^2).
+// Number of elements in a pooled object's vector: mean 1.5, at most 100, large ones rare (none with
+// probability 0.527, else k with weight 1 / k^2).
 class CreepingCount {
  public:
   static constexpr std::uint32_t max_count = 100;

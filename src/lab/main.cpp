@@ -32,12 +32,12 @@ const Experiment* const experiments[] = {
     &overhead_experiment,     &shared_experiment,        &remote_experiment,     &retain_experiment,
     &realloc_experiment};
 
-// One line on standard error without standard output's or error's buffer.
+// Writes one line to standard error, without a stdio buffer.
 void say(const char* line, int length) {
   if (length > 0 && write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) _exit(1);
 }
 
-// Addresses repeat from run to run, as far as the system permits.
+// Makes addresses repeat from run to run, if the system permits it.
 void fix_addresses(char** arguments) {
   const int current = personality(0xffffffff);
   if (current == -1 || (current & ADDR_NO_RANDOMIZE) != 0) return;

@@ -9,9 +9,8 @@
 
 namespace heapwright::lab {
 
-// Sets each of `times` to the smaller of itself and what the file holds for
-// it, then the file to the result. A file that does not exist is made; one of
-// another length is refused. One process at a time.
+// Sets each of `times` to the minimum of itself and its value in the file, then writes the result to the
+// file. A missing file is created; one with another length is refused. One process at a time.
 void fold_minima(std::string_view path, figures::MappedArray<std::uint32_t>& times);
 
 }  // namespace heapwright::lab

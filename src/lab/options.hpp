@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parameters of an experiment: declared once with their defaults, changed
-// by `--name value`.
+// The parameters of an experiment: declared with their defaults, set by `--name value`.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace heapwright::lab {
 struct Parameter {
   std::string_view name;
   std::string_view default_value;
-  bool is_scaled = false;  // multiplied by --scale, given or not
+  bool is_scaled = false;  // multiplied by --scale, whether given or default
 };
 
 // Every experiment also takes --seed, --scale and --pin-cpu.
@@ -25,13 +24,13 @@ class Options {
  public:
   static constexpr std::size_t max_parameters = 16;
 
-  // Refuses unknown names and values that are missing. Keeps views of both.
+  // Refuses unknown names and missing values. Keeps views of both arguments.
   Options(std::span<const Parameter> parameters, std::span<char* const> arguments) noexcept;
 
   // A whole number; a scaled one is at least 1. Refuses anything else.
   std::uint64_t count(std::string_view name) const noexcept;
   std::string_view text(std::string_view name) const noexcept;
-  // The position of the value among `names`; refuses others.
+  // The index of the value in `names`; refuses others.
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> names) const noexcept;
 
   std::uint64_t seed() const noexcept { return count("seed"); }

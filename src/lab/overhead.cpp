@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Question: what does a block cost beyond its size?
 // Load: --total bytes in blocks of --size bytes, every byte written, none freed.
-// Figure: resident bytes per block beyond the requested ones, and how long it
-// took. Every size has a process of its own: what one size left behind would
-// serve the next.
+// Figure: resident bytes per block beyond the requested ones, and the time. Every size runs in its own
+// process, because one size would reuse the memory left by another.
 #include <cstdlib>
 #include <cstring>
 

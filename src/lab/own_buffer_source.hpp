@@ -12,7 +12,7 @@ namespace heapwright::lab {
 
 class OwnBufferSource {
  public:
-  // As many entries as a real cache has, and small beside what callers hold.
+  // As many entries as in real use, but small compared to what callers hold.
   static constexpr cache_limits limits{.total_bytes = 65536, .buffers = 8};
 
   CachedBuffer take(std::size_t needed_bytes) {

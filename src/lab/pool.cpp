@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Question: why does a pool of objects grow though nothing leaks?
-// Load: --objects pooled objects, each with a vector of 32-byte elements. A
-// step picks a random object: one that is pooled is taken and its vector
-// filled (mean 1.5 elements, at most 100, large counts rare); one that is out
-// goes back. --policy clear: the vector is cleared and keeps its capacity.
-// --policy release: it gives up its buffer each time. --policy trim: it keeps
-// up to --keep elements and gives up larger buffers. --policy object_pool:
-// heapwright's pool, which sees the capacity inside its objects.
-// Figures over time: bytes of capacity held per byte of elements in use,
-// resident bytes; at the end also the time per step.
+// Load: --objects pooled objects, each with a vector of 32-byte elements. A step picks a random object: one
+// in the pool is taken out and its vector filled (mean 1.5 elements, at most 100, large counts rare); one in
+// use is returned. --policy clear: the vector is cleared and keeps its capacity. --policy release: its buffer
+// is freed each time. --policy trim: it keeps up to --keep elements and frees larger buffers. --policy
+// object_pool: heapwright's pool, which sees the capacity inside its objects.
+// Figures over time: bytes of capacity held per byte of elements in use, resident bytes; at the end also the
+// time per step.
 #include <algorithm>
 #include <new>
 #include <vector>

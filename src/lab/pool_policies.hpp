@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pools of the pool experiment, all with the same few functions.
+// The pools of the pool experiment, with a common interface.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct PooledObject {
   static constexpr auto pool_members = heapwright::members(&PooledObject::elements);
 };
 
-// Objects live in mapped memory; their vectors' buffers are in the heap. What
-// comes back keeps a capacity of up to `keep` elements.
+// Objects are in mapped memory; their vectors' buffers are in the heap. A returned object keeps a capacity of
+// up to `keep` elements.
 class FixedPool {
  public:
   FixedPool(std::uint64_t count, std::size_t keep) : storage_(count * sizeof(PooledObject)), keep_(keep) {
@@ -38,7 +38,7 @@ class FixedPool {
     if (object->elements.capacity() > keep_) std::vector<Element>().swap(object->elements);
   }
 
-  // Of all objects, in elements; those that are out need no look at `out`.
+  // Of all objects, in elements; this policy needs no list of the objects in use.
   std::uint64_t capacity(std::span<PooledObject* const>) const noexcept {
     std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i < count_; ++i) sum += objects()[i].elements.capacity();
@@ -55,7 +55,7 @@ class FixedPool {
   std::uint64_t count_ = 0;
 };
 
-// heapwright's pool; which object it hands out is its own choice.
+// heapwright's pool, which chooses the object that it returns.
 class OwnPool {
  public:
   explicit OwnPool(std::uint64_t objects) : pool_(pool_options{.max_idle = objects}) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The generator behind every load: the same seed gives the same load on every
-// allocator, machine and standard library (which std's distributions do not).
+// The random generator of every load: the same seed gives the same load on every allocator, machine and
+// standard library (unlike std's distributions).
 #pragma once
 
 #include <cstddef>

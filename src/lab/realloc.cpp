@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Question: do growing buffers grow in place, or are they copied?
-// Load: buffers grow by realloc from 64 bytes to --final bytes, --rounds
-// times; what is new is written. --pattern alone: one buffer at a time, half
-// again as large each time. --pattern steps: one buffer at a time, by 4 KiB.
-// --pattern together: --buffers buffers in turns, half again as large each
-// time, so that each has neighbours.
-// Figures: share of the calls that kept the address, bytes of the buffers that
-// were moved per byte of final size, time per byte of final size.
+// Load: buffers grow by realloc from 64 bytes to --final bytes, --rounds times; the new part is written.
+// --pattern alone: one buffer at a time, 1.5 times as large each time. --pattern steps: one buffer at a time,
+// by 4 KiB. --pattern together: --buffers buffers alternately, 1.5 times as large each time, so that each has
+// neighbours.
+// Figures: share of the calls that kept the address, bytes of the moved buffers per byte of final size, time
+// per byte of final size.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Question: what does it cost to free a block in another thread?
-// Load: --blocks blocks of everyday sizes. --pattern pipeline: one thread
-// allocates, another frees. --pattern all: each of --threads threads allocates
-// and sends every block to a random other one, which frees it. Blocks travel
-// through bounded rings, one for each pair of threads, so the live set is
-// bounded too.
-// Figures: blocks per second through all threads, and the resident bytes that
-// are left when every block was freed.
+// Question: what does a cross-thread free cost?
+// Load: --blocks blocks of everyday sizes. --pattern pipeline: one thread allocates, another frees. --pattern
+// all: each of --threads threads allocates and sends every block to a random other one, which frees it.
+// Blocks pass through bounded rings, one per pair of threads, so the live set is bounded too.
+// Figures: blocks per second over all threads, and the resident bytes left after every block was freed.
 #include <sched.h>
 
 #include <atomic>
@@ -53,7 +50,7 @@ class Exchange {
   Exchange(std::size_t threads, std::uint64_t total)
       : threads_(threads), total_(total), rings_(threads * threads) {}
 
-  // Sends `quota` blocks and frees what arrives, until all arrived everywhere.
+  // Sends `quota` blocks and frees those that arrive, until all have arrived everywhere.
   void work(std::size_t self, std::uint64_t quota, Random random) noexcept {
     std::uint64_t sent = 0;
     void* waiting = nullptr;

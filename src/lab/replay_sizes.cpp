@@ -10,7 +10,7 @@
 namespace heapwright::lab {
 namespace {
 
-// Of one cache, as a thread would have it.
+// For one cache, as a thread would have it.
 constexpr cache_limits limits{.total_bytes = 1024 * 1024, .buffers = 64};
 
 std::vector<buffer_event> read_events(std::FILE* input) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Question: what does a heap give back when most of it was freed?
-// Load: --total bytes (80 % of the blocks below 256 bytes, up to 64 KiB), all
-// written; 90 % of the blocks freed at random; then --idle-ms without a call,
-// then a thousand calls (a heap may tidy up only when it is called).
-// Figures: resident / live at each of these moments, and resident over the
-// floor: the bytes of the pages that still hold a part of a live block.
+// Question: how much memory does a heap return after most of it was freed?
+// Load: --total bytes (80 % of the blocks below 256 bytes, up to 64 KiB), all written; 90 % of the blocks
+// freed at random; then --idle-ms without a call, then a thousand calls (a heap may return memory only when
+// it is called).
+// Figures: resident / live at each of these moments, and resident relative to the floor: the bytes of the
+// pages that still hold part of a live block.
 #include <time.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void allocate(Blocks& blocks, std::uint64_t total_bytes, Random& random) {
   }
 }
 
-// Pages with a part of a block, counted once each.
+// Pages that contain part of a block, each counted once.
 std::uint64_t count_pages(const Blocks& blocks, std::size_t first) {
   std::uint64_t page_count = 0;
   for (std::size_t i = first; i < blocks.count; ++i) page_count += blocks.sizes[i] / figures::page_bytes + 2;
@@ -80,7 +80,7 @@ void run(const Options& options, figures::Report& report) {
   allocate(blocks, total_bytes, random);
   const auto grown_bytes = [&] { return figures::resident_growth_bytes(before_bytes); };
   const double full_bytes = grown_bytes();
-  // The same shuffle of both arrays: blocks in random order.
+  // The same shuffle for both arrays: blocks in random order.
   Random pointer_order = random;
   Random size_order = random;
   shuffle(blocks.pointers, blocks.count, pointer_order);

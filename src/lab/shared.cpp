@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Question: what does the second allocation of shared_ptr(new T) cost?
-// Load: --objects shared objects of 40 bytes are made, then released in the
-// order they were made. --method new: shared_ptr<T>(new T). --method make:
-// make_shared<T>. --method private: a factory whose constructor takes a
-// private tag, for types that must not be made otherwise. --method own:
-// heapwright's make_shared_private, which befriends such types.
-// Figures: allocator calls and bytes requested per object, time to make one
-// and to release it, resident bytes per object.
+// Load: --objects shared objects of 40 bytes are created, then released in the same order. --method new:
+// shared_ptr<T>(new T). --method make: make_shared<T>. --method private: a factory whose constructor takes a
+// private tag, for types that must not be created otherwise. --method own: heapwright's make_shared_private,
+// which such types befriend.
+// Figures: allocator calls and bytes requested per object, time to create one and to release it, resident
+// bytes per object.
 #include <memory>
 #include <new>
 
@@ -26,7 +25,7 @@ struct Plain {
   std::uint64_t values[5];
 };
 
-// The cure by hand: public, but only create() can name the tag.
+// The manual solution: a public constructor, but only create() can name the tag.
 class Guarded {
   struct Tag {
     explicit Tag() = default;
@@ -75,8 +74,8 @@ void report_requests(figures::Report& report, const Requests& requests) {
   report.figure("requested_per_object", static_cast<double>(requests.bytes));
 }
 
-// The control block of shared_ptr(new T) is as large with a counting allocator
-// as without: both that and the deleter are empty.
+// The control block of shared_ptr(new T) has the same size with a counting allocator: both that and the
+// deleter are empty.
 Requests count_new() {
   counted_requests = {1, sizeof(Plain)};
   { std::shared_ptr<Plain>(new Plain(0), std::default_delete<Plain>(), CountingAllocator<Plain>()); }
@@ -100,7 +99,7 @@ void run(const Options& options, figures::Report& report) {
       report_requests(report, count_make());
       return measure(options, report, [](std::uint64_t i) { return std::make_shared<Plain>(i); });
     case 2:
-      static_assert(sizeof(Guarded) == sizeof(Plain));  // the same one block
+      static_assert(sizeof(Guarded) == sizeof(Plain));  // the same single block
       report_requests(report, count_make());
       return measure(options, report, [](std::uint64_t i) { return Guarded::create(i); });
     default:

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Question: what do vectors gain that keep their first elements inline?
-// Load: --vectors vectors of pointers are filled by push_back: half stay
-// empty, 49 % get one element, 1 % two to eight; then all are ended. --rounds
-// times. --container vector: std::vector. --container small: heapwright's
-// small_vector with one inline element. --container stack: the hot function's
-// case, small_vector with 64 inline elements, one vector at a time, filled
-// with 64, and a 64th as many vectors; --container local is the same with
-// std::vector.
-// Figures: time per vector in the later rounds, bytes of the vector itself,
-// allocator calls and bytes requested per vector, resident bytes per vector.
+// Question: how much do vectors gain that store their first elements inline?
+// Load: --vectors vectors of pointers are filled by push_back: half stay empty, 49 % get one element, 1 % two
+// to eight; then all are destroyed. --rounds times. --container vector: std::vector. --container small:
+// heapwright's small_vector with one inline element. --container stack: the case of a hot function,
+// small_vector with 64 inline elements, one vector at a time, filled with 64, and a 64th as many vectors;
+// --container local is the same with std::vector.
+// Figures: time per vector in the later rounds, bytes of the vector itself, allocator calls and bytes
+// requested per vector, resident bytes per vector.
 #include "heapwright/small_vector.hpp"
 
 #include <algorithm>
@@ -25,7 +23,7 @@ namespace heapwright::lab {
 namespace {
 
 constexpr std::uint32_t local_elements = 64;
-// One local vector is filled with as many elements as sixty-four of the others.
+// One local vector is filled with as many elements as 64 of the others.
 constexpr std::uint64_t local_divisor = 64;
 constexpr Parameter parameters[] = {{"container", "vector"}, {"vectors", "1000000", true}, {"rounds", "5"}};
 
@@ -41,7 +39,7 @@ void fill(Vector& vector, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) vector.push_back(&vector);
 }
 
-// All vectors live at once, in mapped memory; the elements are what counts.
+// All vectors live at once, in mapped memory, so that only their elements use the heap.
 template <typename Vector>
 double round_of_many(figures::MappedArray<std::byte>& storage, const Counts& counts,
                      double& resident_growth) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that start each stage together and use no heap of their own while
-// one runs (std::barrier would).
+// Threads that start each stage together and do not use the heap during one (std::barrier would).
 #pragma once
 
 #include <pthread.h>
@@ -29,8 +28,8 @@ class Barrier {
   pthread_barrier_t barrier_;
 };
 
-// Runs work(0) … work(count - 1), each in a thread of its own; `meanwhile` in
-// the calling one. Returns when all have ended.
+// Runs work(0) … work(count - 1), each in its own thread, and `meanwhile` in the calling one. Returns when
+// all have ended.
 template <typename Work, typename Meanwhile>
 void run_threads(std::size_t count, const Work& work, const Meanwhile& meanwhile) {
   if (count == 0 || count > max_threads) figures::refuse("--threads takes 1 to %zu", max_threads);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long threads worked together, by the stamps of those who worked. A clock
-// read by another thread is late: it may first run when the work is done.
+// How long threads worked together, by the timestamps of the working threads. A clock read by another thread
+// is late: that thread may only run after the work is done.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@ class WorkSpan {
  public:
   explicit WorkSpan(std::size_t threads) noexcept : threads_(std::min(threads, max_threads)) {}
 
-  // Does work() and stamps its begin and its end. One thread per number below
-  // `threads`; each may work again.
+  // Calls work() and stores its begin and end. One thread per number below `threads`; each may work again.
   template <typename Work>
   void run(std::size_t thread, const Work& work) {
     const std::uint64_t begin_ns = figures::now_ns();
@@ -26,8 +25,8 @@ class WorkSpan {
     marks_[thread] = {begin_ns, figures::now_ns()};
   }
 
-  // From the first begin to the last end. Every thread must have worked, and a
-  // barrier or a join must stand between their work and this call.
+  // From the first begin to the last end. Every thread must have worked, and a barrier or a join must
+  // separate their work from this call.
   std::uint64_t elapsed_ns() const noexcept {
     Mark whole = marks_[0];
     for (std::size_t i = 1; i < threads_; ++i) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Makes pieces (decoded chunks, ready for the merge) ahead of their use, in
-// the order of the schedule. The consumer helps: when the piece it waits for
-// is not ready and nobody has begun the next one, it makes that one itself,
-// so that decoding and merging share the cores whatever each of them costs.
-// Used pieces may have something left to do: it is done as soon as a thread
-// has time, before further pieces are made.
+// Makes pieces (decoded chunks, ready for the merge) ahead of their use, in the order of the schedule. The
+// consumer helps: if the piece it waits for is not ready and no thread has begun the next one, it makes that
+// one itself, so that decoding and merging share the cores whatever each of them costs. If used pieces need
+// finishing work, it is done as soon as a thread has time, before further pieces are made.
 //
 // Invariant: taken_ <= claimed_ <= taken_ + window.
 #pragma once
@@ -26,11 +24,10 @@ namespace heapwright::order {
 template <class Piece>
 class DecodeAhead {
  public:
-  // make(worker, job, first_event, piece): fills `piece` from the job's
-  // events from `first_event` on. Worker 0 is the consumer; workers
-  // 1..workers run in threads of their own. May throw.
+  // make(worker, job, first_event, piece): fills `piece` from the job's events from `first_event` on. Worker
+  // 0 is the consumer; workers 1..workers run in their own threads. May throw.
   using Make = std::function<void(unsigned, const ScheduledChunk&, std::uint32_t, Piece&)>;
-  // finish(worker, piece): the rest, once the consumer has used the piece.
+  // finish(worker, piece): finishing work, after the consumer has used the piece.
   using Finish = std::function<void(unsigned, Piece&)>;
 
   DecodeAhead(
@@ -77,17 +74,17 @@ class DecodeAhead {
     return piece;
   }
 
-  // Pieces made, or being made, when the last one was taken. With many, it is
-  // the consumer that the others wait for. For the consumer alone.
+  // Pieces made, or being made, when the last one was taken. If there are many, the consumer is the
+  // bottleneck. Only for the consumer.
   std::size_t pieces_ahead() const noexcept { return pieces_ahead_; }
 
-  // Continues a piece that holds only a part of its chunk.
+  // Continues a piece that holds only part of its chunk.
   void refill(Piece& piece, std::uint32_t first_event) {
     finish_(0, piece);
     make_(0, *piece.job, first_event, piece);
   }
 
-  // Takes a used piece back.
+  // Takes back a used piece.
   void recycle(std::unique_ptr<Piece> piece) {
     {
       const std::lock_guard lock(mutex_);
@@ -96,8 +93,7 @@ class DecodeAhead {
     changed_.notify_one();
   }
 
-  // Waits until all used pieces are finished. Precondition: all are taken and
-  // given back.
+  // Waits until all used pieces are finished. Precondition: all were taken and returned.
   void finish() {
     std::unique_lock lock(mutex_);
     while (work(0, lock) || busy_ != 0) {
@@ -111,9 +107,8 @@ class DecodeAhead {
   }
 
  private:
-  // Pieces ahead. Some stretches of a trace take longer to merge than to make,
-  // some the other way round: with few pieces between the two, a thread waits
-  // in either.
+  // Pieces ahead. Some parts of a trace take longer to merge than to make, others the reverse: with few
+  // pieces in between, a thread would wait in either.
   static constexpr std::size_t window = 32;
 
   struct Slot {
@@ -166,7 +161,7 @@ class DecodeAhead {
     changed_.notify_all();
   }
 
-  // False, and the failure is kept, when it threw.
+  // False, and the exception is kept, if it threw.
   template <class Work>
   bool do_unlocked(std::unique_lock<std::mutex>& lock, Work&& do_work) {
     ++busy_;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Merges the lanes' rows into one order of time and hands them out as runs:
-// as many consecutive rows of one lane as come before any other lane's next.
+// Merges the lanes' rows into one order of time and returns them as runs: as many consecutive rows of one
+// lane as come before any other lane's next row.
 //
-// A lane's own order is never changed. Between lanes rows go by key(row): the
-// time in quanta of 16 ns (what the trace keeps), releases before
-// acquisitions within a quantum, so that an address that one thread gives
-// back and another gets is free in between.
+// A lane's own order is never changed. Between lanes, rows are ordered by key(row): the time in quanta of 16
+// ns (the trace's resolution), and releases before acquisitions within a quantum, so that an address that one
+// thread frees and another gets is free in between.
 //
-// Only chunks that span the present moment are held decoded.
+// Only chunks that span the current time are held decoded.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +24,8 @@ inline constexpr std::uint64_t merge_key(std::uint64_t time_ns, bool is_acquisit
   return ((time_ns >> 4) << 1) | (is_acquisition ? 1U : 0U);
 }
 
-// Piece: `job`, `count()` rows, `key(row)`, and `next_event()`: events of the
-// chunk used so far (== chunk count when nothing is left).
+// Piece: `job`, `count()` rows, `key(row)`, and `next_event()`: number of events of the chunk used so far (==
+// chunk count if nothing is left).
 template <class Piece>
 struct Run {
   std::uint32_t lane = 0;
@@ -41,8 +40,7 @@ class Merge {
   Merge(const Schedule& schedule, DecodeAhead<Piece>& ahead)
       : schedule_(schedule), ahead_(ahead), lanes_(schedule.thread_of_lane.size()) {}
 
-  // The next run in time; false at the end. The run's piece is valid until
-  // the next call.
+  // The next run in order of time; false at the end. The run's piece is valid until the next call.
   bool next(Run<Piece>& run) {
     settle();
     while (is_chunk_due()) {
@@ -63,7 +61,7 @@ class Merge {
 
  private:
   struct Cursor {
-    std::deque<std::unique_ptr<Piece>> pieces;  // more than one only at chunk borders
+    std::deque<std::unique_ptr<Piece>> pieces;  // more than one only at chunk boundaries
     std::size_t row = 0;
   };
   struct Head {
@@ -122,7 +120,7 @@ class Merge {
     return row;
   }
 
-  // Brings the heap in order after the rows of the last run were used.
+  // Restores the heap order after the rows of the last run were used.
   void settle() {
     if (heap_.empty()) {
       return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In which order chunks are decoded, and which lane each belongs to. Lanes
-// number the threads that have events densely, so that a wild thread number
-// costs nothing.
+// The order in which chunks are decoded, and the lane of each. Lanes number the threads that have events
+// densely, so that a corrupt thread number costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +16,18 @@ struct ScheduledChunk {
   std::uint32_t lane = 0;
 };
 
-// Chunks that begin before `to_ns`, by first begin; chunks of one thread stay
-// in sequence.
+// Chunks that begin before `to_ns`, by first begin; chunks of one thread stay in sequence.
 struct Schedule {
   std::vector<ScheduledChunk> jobs;
   std::vector<std::uint32_t> thread_of_lane;
   std::uint64_t events = 0;
-  // Events of all chunks that span the busiest moment: what a merge would
-  // hold decoded if it held whole chunks.
+  // Events of all chunks that span the busiest moment: the number that a merge of whole chunks would hold
+  // decoded.
   std::uint64_t widest_events = 0;
   std::uint32_t widest_chunks = 0;
 
-  // How many events of one chunk to hold decoded so that the merge stays
-  // within `budget_bytes` at `event_bytes` each.
+  // How many events of one chunk to hold decoded so that the merge stays within `budget_bytes` at
+  // `event_bytes` each.
   std::uint32_t slice_events(std::uint64_t budget_bytes, std::uint64_t event_bytes) const noexcept;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the analysis needs of a trace, and no more: the small tables, the
-// list of chunks and a way to decode one. A trace file is one source; tests
-// feed batches straight from memory.
+// The part of a trace that the analysis needs: the small tables, the list of chunks and a way to decode one.
+// A trace file is one source; tests provide batches from memory.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@ namespace heapwright::order {
 class ChunkDecoder {
  public:
   virtual ~ChunkDecoder() = default;
-  // Replaces `batch`; its stacks are below the source's stack_count(), or 0. Throws trace::TraceError when
-  // the chunk is damaged.
+  // Replaces `batch`; its stacks are below the source's stack_count(), or 0. Throws trace::TraceError if the
+  // chunk is damaged.
   virtual void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) = 0;
 };
 
@@ -35,7 +34,7 @@ class Source {
   virtual const std::vector<trace::Damage>& damage() const = 0;
   virtual const std::vector<trace::Module>& modules() const = 0;
   virtual const std::vector<trace::ScanChunk>& scans() const = 0;
-  // As Reader's.
+  // As in Reader.
   virtual trace::ResidencyScan decode(const trace::ScanChunk& scan) const = 0;
   virtual std::vector<trace::Mapping> mappings_of(const trace::ScanChunk& scan) const = 0;
   virtual std::size_t stack_count() const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recorder's clock: the time stamp counter where it is the kernel's own
-// clock source, CLOCK_MONOTONIC nanoseconds elsewhere.
+// The recorder's clock: the time stamp counter if it is the kernel's own clock source, CLOCK_MONOTONIC
+// nanoseconds otherwise.
 #pragma once
 
 #include <time.h>
@@ -12,8 +12,8 @@
 
 namespace heapwright::platform {
 
-// Not serializing: a few cycles of the call may leak across its edges, which
-// is below the 4 ns resolution that a trace keeps.
+// Not serializing: a few cycles of neighbouring code may be included, which is below the trace's resolution
+// of 4 ns.
 inline std::uint64_t read_ticks([[maybe_unused]] bool is_tsc) noexcept {
 #if defined(__x86_64__)
   if (is_tsc) [[likely]] {

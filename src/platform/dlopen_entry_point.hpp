@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// dlopen as a preloaded library's entry point. The loader looks at its caller
-// (RUNPATH, namespaces), so dlopen is left by a jump: the real one returns
-// straight to the program.
+// dlopen as a preloaded library's entry point. The loader checks its caller (RUNPATH, namespaces), so our
+// dlopen ends in a jump: the real one returns directly to the program.
 #pragma once
 
-// Defines dlopen. `find_next`, an extern "C" function named without quotes,
-// void*(int* mode) noexcept, gives the dlopen to go on in; it may change the
-// mode. It must be marked gnu::used. At namespace scope, once per library.
+// Defines dlopen. `find_next`, an extern "C" function named without quotes, void*(int* mode) noexcept,
+// returns the dlopen to continue in; it may change the mode. It must be marked gnu::used. At namespace scope,
+// once per library.
 #if defined(__aarch64__)
 #define HEAPWRIGHT_DLOPEN_ENTRY_POINT(find_next) \
   asm(".text\n"                                  \

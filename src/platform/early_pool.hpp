@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks for the few calls that arrive before the real malloc is known (the
-// loader and dlsym allocate while we look it up). Never given back.
+// Blocks for the few calls that arrive before the real malloc is known (the loader and dlsym allocate while
+// we look it up). Never freed.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,7 @@ struct EarlyPool {
 };
 [[gnu::visibility("hidden")]] inline constinit EarlyPool early_pool{};
 
-// 16-byte aligned (or more), zeroed, nullptr when the pool is used up.
-// Thread-safe.
+// 16-byte aligned (or more), zeroed, nullptr if the pool is exhausted. Thread-safe.
 inline void* early_allocate(std::size_t bytes, std::size_t alignment = 16) noexcept {
   if (bytes > EarlyPool::bytes || alignment > 4096) return nullptr;
   const std::size_t step = (alignment < 16 ? 16 : alignment);
@@ -39,7 +38,7 @@ inline bool is_early(const void* block) noexcept {
   return address - reinterpret_cast<std::uintptr_t>(early_pool.memory) < EarlyPool::bytes;
 }
 
-// The size it was asked for; `block` must be early.
+// The requested size; `block` must be early.
 inline std::size_t early_size(const void* block) noexcept {
   std::size_t bytes;
   std::memcpy(&bytes, static_cast<const std::uint8_t*>(block) - sizeof bytes, sizeof bytes);

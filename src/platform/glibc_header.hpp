@@ -6,8 +6,8 @@
 
 namespace heapwright::platform {
 
-// Usable bytes of a block of glibc's malloc; 0: it has a mapping of its own, which that word does not tell
-// all of.
+// Usable bytes of a block of glibc's malloc; 0: it has its own mapping, whose usable size the header word
+// does not fully give.
 [[gnu::always_inline]] inline std::size_t usable_by_glibc_header(const void* block) noexcept {
   const std::size_t header = static_cast<const std::size_t*>(block)[-1];
   constexpr std::size_t is_mapped_alone = 2;

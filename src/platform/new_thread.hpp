@@ -9,9 +9,9 @@
 
 namespace heapwright::platform {
 
-// Begins `entry`, which never returns, on an empty stack. The thread's id is in `id` from before it begins
-// (with CLONE_PARENT_SETTID) until the kernel clears it when it is gone (CLONE_CHILD_CLEARTID).
-// thread_pointer: with CLONE_SETTLS. The id; below 0: -errno.
+// Starts `entry`, which never returns, on an empty stack. `id` holds the thread's id from before it starts
+// (with CLONE_PARENT_SETTID) until the kernel clears it after its end (CLONE_CHILD_CLEARTID). thread_pointer:
+// with CLONE_SETTLS. Returns the id; below 0: -errno.
 inline long new_thread(long flags, void* stack_top, std::atomic<std::uint32_t>& id, void* thread_pointer,
                        void (*entry)()) noexcept {
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a spinning thread does between two looks.
+// The pause of a spinning thread between two reads.
 #pragma once
 
 namespace heapwright::platform {

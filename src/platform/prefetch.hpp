@@ -4,8 +4,8 @@
 
 namespace heapwright::platform {
 
-// Another processor may have the line: it gives it up meanwhile. The compiler's own hint fetches it
-// for reading on x86, unless told that the processor has this one; those that lack it do nothing.
+// Takes the line from another processor that may have it. On x86 the compiler's own hint fetches it for
+// reading, unless told that the processor has this instruction; processors without it ignore it.
 inline void prefetch_for_writing(const void* memory) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(memory)));

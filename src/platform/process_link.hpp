@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A preloaded library links its process once, within the first heap call of whichever thread, and each fork
-// child again: the state lies in pages that the kernel zeroes there (MADV_WIPEONFORK), so that every kind of
-// fork is noticed by the one load that each hook makes anyway. vfork children share the parent's.
+// A preloaded library links its process once, in the first heap call of any thread, and each fork child
+// again. The state is in pages that the kernel zeroes in a child (MADV_WIPEONFORK), so the one load that each
+// hook makes anyway detects every kind of fork. vfork children share the parent's state.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,18 +21,18 @@ enum class Mode : std::uint32_t {
   unknown = 0,  // no heap call yet; also what a fork child finds
   linking = 1,  // one thread is linking
   active = 2,
-  dormant = 3,  // nothing is noted; hooks only forward
+  dormant = 3,  // nothing is recorded; hooks only forward
 };
 
-// What a page that is wiped begins with.
+// The start of a wiped page.
 struct LinkState {
   std::atomic<Mode> mode;
-  std::atomic<std::uint64_t> linking_thread;  // thread pointer of the one that links
+  std::atomic<std::uint64_t> linking_thread;  // thread pointer of the linking thread
 };
 
-// Whether the process is active. Wiped: starts with a LinkState, and is whole pages. Link: the Mode to have
-// from now on; its own heap calls, and those of others meanwhile, see none or wait. Keeps errno. Threads:
-// any.
+// Whether the process is active. Wiped: starts with a LinkState, and consists of whole pages. Link: returns
+// the Mode from now on; its own heap calls see an unlinked process, and those of other threads wait. Keeps
+// errno. Threads: any.
 template <class Wiped, class Link>
 bool link_once(Wiped& wiped, Link link) noexcept {
   const auto self = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
@@ -45,8 +45,8 @@ bool link_once(Wiped& wiped, Link link) noexcept {
       raw_syscall(SYS_sched_yield);
       continue;
     }
-    // The loader allocates before libc has an environment: not the program's
-    // calls, and too early to look anything up. Later the program may have cleared it.
+    // The loader allocates before libc has an environment: these are not the program's calls, and it is too
+    // early for lookups. Later, the program may have cleared its environment.
     static constinit bool has_libc_begun = false;
     if (environ == nullptr && !has_libc_begun) return false;
     has_libc_begun = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// System calls without libc: no errno, no cancellation point, nothing another
-// preloaded library could have interposed. Results below 0 are -errno.
-// Under a sanitizer libc's, with the same answers: plain C++.
+// System calls without libc: no errno, no cancellation point, nothing that another preloaded library could
+// interpose. Results below 0 are -errno. Under a sanitizer it uses libc's, with the same results: plain C++.
 #pragma once
 
 #include <errno.h>

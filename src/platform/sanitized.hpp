@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a sanitizer that follows memory or threads is compiled in. None sees what assembler does.
+// Whether a memory or thread sanitizer is compiled in. These do not see the effects of assembly.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Static probes for tracers (USDT): a nop, and a note in the file that says where it is and which registers
-// hold the arguments. Nobody listens: the nop is all that runs. bpftrace, perf and bcc find them by
-// `readelf -n`. The note's layout is systemtap's, type 3
+// Static probes for tracers (USDT): a nop, and a note in the file that gives its address and the registers of
+// the arguments. Without a tracer only the nop runs. bpftrace, perf and bcc find the probes by `readelf -n`.
+// The note's layout is systemtap's, type 3
 // (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation).
 #pragma once
 
-// The section that tells a tracer how far the addresses in the notes were moved after linking.
+// The section from which a tracer computes how far the addresses in the notes were moved after linking.
 #define HEAPWRIGHT_PROBE_BASE                                             \
   ".ifndef _.stapsdt.base\n"                                              \
   ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \

@@ -12,9 +12,8 @@ namespace {
 
 constexpr std::int64_t flag_nullable = 2;  // ARROW_FLAG_NULLABLE
 
-// Everything a released schema node owns. Children are released through
-// their own callbacks, as the specification asks: a consumer may have moved
-// them out.
+// Everything that a released schema node owns. Children are released through their own callbacks, as the
+// specification requires: a consumer may have moved them out.
 struct SchemaNode {
   std::string name;
   std::string format;

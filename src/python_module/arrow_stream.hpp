@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables for other programs' eyes: the Arrow C stream interface, batch by
-// batch, without Arrow (https://arrow.apache.org/docs/format/CStreamInterface.html).
+// Exports tables to other programs: the Arrow C stream interface, batch by batch, without Arrow
+// (https://arrow.apache.org/docs/format/CStreamInterface.html).
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,9 @@ namespace heapwright::python_module {
 
 using Words = std::vector<std::string>;
 
-// A column's type. `format` is Arrow's: "C" uint8, "I" uint32, "L" uint64,
-// "i" int32, "g" double, "b" bool (bits), "u" text. With a dictionary the column's
-// values are indexes of that (integer) format into its words.
+// A column's type. `format` is Arrow's: "C" uint8, "I" uint32, "L" uint64, "i" int32, "g" double, "b" bool
+// (bits), "u" text. With a dictionary the column's values are indexes of that (integer) format into its
+// words.
 struct ColumnType {
   std::string name;
   std::string format;
@@ -70,7 +70,7 @@ struct Batch {
   std::vector<ColumnData> columns;
 };
 
-// Gives a table's batches in order; used by one thread at a time.
+// Returns a table's batches in order; used by one thread at a time.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -82,7 +82,7 @@ class BatchSource {
 // Fills `stream`; its release callback frees everything.
 void export_stream(std::unique_ptr<BatchSource> source, ArrowArrayStream& stream);
 
-// Takes a vector over as a column.
+// Moves a vector into a column.
 template <typename T>
 ColumnData column_of(std::vector<T>&& values) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(values));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Something being read in a thread of its own, so that Python can import what
-// it needs meanwhile. Knows nothing of Python.
+// Reads something in a separate thread, so that Python can import what it needs meanwhile. Independent of
+// Python.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,11 @@
 
 namespace heapwright::python_module {
 
-// Made and used by one thread. The end of its life stops the reading at the
-// next report of progress.
+// Created and used by one thread. Its destructor stops the reading at the next progress report.
 template <class Result>
 class BackgroundReading {
  public:
-  // What the reading calls now and then with what is done and what there is
-  // in all; throws when it is to stop.
+  // Called by the reading occasionally, with the amount done and the total; throws to stop it.
   using Report = std::function<void(std::uint64_t, std::uint64_t)>;
 
   // read: Result(Report), called in the new thread.
@@ -31,13 +29,13 @@ class BackgroundReading {
   BackgroundReading(const BackgroundReading&) = delete;
   BackgroundReading& operator=(const BackgroundReading&) = delete;
 
-  // False when it is not done after `wait`. Precondition: not taken.
+  // False if it is not done after `wait`. Precondition: not taken.
   bool is_done(std::chrono::milliseconds wait) const {
     return result_.wait_for(wait) == std::future_status::ready;
   }
   std::uint64_t done() const noexcept { return done_; }
   std::uint64_t all() const noexcept { return all_; }
-  // Waits; once only. Throws what the reading threw.
+  // Waits; call only once. Rethrows what the reading threw.
   Result take() { return result_.get(); }
 
  private:
@@ -52,7 +50,7 @@ class BackgroundReading {
   std::atomic<bool> is_stopping_ = false;
   std::atomic<std::uint64_t> done_ = 0;
   std::atomic<std::uint64_t> all_ = 0;
-  std::future<Result> result_;  // last: its end waits for the thread, which uses the above
+  std::future<Result> result_;  // last: its destructor waits for the thread, which uses the above
 };
 
 }  // namespace heapwright::python_module

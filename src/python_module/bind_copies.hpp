@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies of traces with names inside, as Python asks for them.
+// Bindings for copies of traces with names inside.
 #pragma once
 
 #include <nanobind/nanobind.h>

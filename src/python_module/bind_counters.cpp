@@ -9,7 +9,7 @@ namespace {
 
 namespace nb = nanobind;
 
-// Each field as (offset, bytes): Python's reader has no numbers of its own.
+// Each field as (offset, bytes), so that Python's reader has no offsets of its own.
 template <typename Struct>
 nb::dict layout_of() {
   nb::dict layout;

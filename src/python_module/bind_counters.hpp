@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The border to Python, as far as it is about pages of counters.
+// Bindings for pages of counters.
 #pragma once
 
 #include <nanobind/nanobind.h>

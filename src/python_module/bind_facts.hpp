@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The border to Python, as far as it is about the analysis.
+// Bindings for the analysis.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The one border to Python: maps what trace, analyze and symbolize give to
-// plain Python values, and decides nothing. Only
-// python/heapwright/model/native.py imports the module; _native.pyi describes it.
+// The only Python bindings: they map results of trace, analyze and symbolize to plain Python values, and
+// decide nothing. Only python/heapwright/model/native.py imports the module; _native.pyi describes it.
 //
-// Every call that may take long runs without the GIL. Progress callbacks take
-// it back for a moment, which is also when Ctrl-C is seen.
+// Every call that may take long runs without the GIL. Progress callbacks take it briefly, which is also when
+// Ctrl-C is noticed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -161,7 +160,7 @@ void bind_trace(nb::module_& module) {
   module.def("end_running", end_running);
 }
 
-// A table whose batches are read from the trace anew by each consumer.
+// A table whose batches each consumer reads from the trace anew.
 struct StreamedTable {
   ReaderHandle reader;
   SiteOfStack site_of_stack;
@@ -176,7 +175,7 @@ struct NativeBlockTable : StreamedTable {
   using StreamedTable::StreamedTable;
 };
 
-// Arrow's protocol: the requested schema is a wish, and is not granted.
+// Arrow's protocol: the requested schema is optional, and is ignored.
 void bind_tables(nb::module_& module) {
   const auto stream_arguments = nb::arg("requested_schema") = nb::none();
   nb::class_<NativeEventTable>(module, "EventTable")
@@ -220,7 +219,7 @@ NB_MODULE(_native, module) {
   namespace nb = nanobind;
   // NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing): its constructor registers it
   const nb::exception<trace::TraceError> trace_error(module, "TraceError", PyExc_Exception);
-  // Asked before nanobind's own, which takes a message with a file's name in it for UTF-8.
+  // Runs before nanobind's own translator, which assumes UTF-8 in a message that may contain a file name.
   nb::register_exception_translator(
       [](const std::exception_ptr& thrown, void* type) {
         try {

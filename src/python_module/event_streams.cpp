@@ -29,7 +29,7 @@ ColumnType kind_column(const char* name) {
     auto words = std::make_shared<Words>();
     for (std::size_t kind = 0; kind < 256; ++kind) {
       std::string word(trace::name_of(static_cast<trace::EventKind>(kind)));
-      if (word == "?") word += std::to_string(kind);  // readers such as pandas want every word once
+      if (word == "?") word += std::to_string(kind);  // readers such as pandas require distinct words
       words->push_back(std::move(word));
     }
     return std::shared_ptr<const Words>(std::move(words));
@@ -45,7 +45,7 @@ ColumnData bits_of(const std::vector<std::uint8_t>& flags) {
   return column_of(std::move(bits));
 }
 
-// Marks a column's rows as missing where `present` has no bit.
+// Marks rows of a column as missing if `present` has no bit.
 template <typename T>
 ColumnData where(const ColumnData& present, std::int64_t null_count, std::vector<T>&& values) {
   struct Both {
@@ -61,7 +61,7 @@ ColumnData where(const ColumnData& present, std::int64_t null_count, std::vector
   return column;
 }
 
-// A column that the recording says nothing about.
+// A column that the recording has no values for.
 ColumnData missing(ColumnData column, std::int64_t rows) {
   struct Both {
     std::shared_ptr<const void> values;
@@ -75,7 +75,7 @@ ColumnData missing(ColumnData column, std::int64_t rows) {
   return column;
 }
 
-// How many calls or blocks a row stands for, where the row itself tells.
+// How many calls or blocks a row stands for, if the row itself shows it.
 class Weights {
  public:
   explicit Weights(const trace::Reader& reader) : weight_(reader.metadata().sample_mean_bytes) {}
@@ -88,7 +88,7 @@ class Weights {
     return column_of(std::move(weights));
   }
 
-  // A free stands for as many as its block, which another row has.
+  // A free stands for as many calls as its block, which is in another row.
   ColumnData of(const EventColumns& rows) const {
     std::vector<double> weights(rows.count(), 1);
     std::vector<std::uint8_t> is_known(rows.count(), 1);
@@ -178,7 +178,7 @@ class BlockSource : public BatchSource {
     }
     const ColumnData freed = bits_of(rows.is_freed);
     auto weights = weights_.of(rows);
-    // What a thread does between an allocation and its free takes every call.
+    // Whether a block is temporary depends on all of a thread's calls between its allocation and its free.
     auto temporary = bits_of(rows.is_temporary);
     if (weights_.is_sampled()) temporary = missing(std::move(temporary), batch.rows);
     auto sites = sites_of(rows.stack, sites_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small table that is all in memory, put together column by column.
+// A small table in memory, built column by column.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace heapwright::python_module {
 
 class PlainTable {
  public:
-  // Throws std::invalid_argument when a column's length differs from the
-  // first one's, or an index is outside its words.
+  // Throws std::invalid_argument if a column's length differs from that of the first, or an index is outside
+  // its words.
   void add_numbers(const std::string& name, std::vector<std::uint64_t> values);
   void add_text(const std::string& name, const Words& values);
   // Repeating text: `indexes` into `words`.

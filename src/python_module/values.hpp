@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plain values of C++ as Python's, and back. A struct needs fields(), which
-// fields.py writes for facts; the Python side is python/heapwright/model/values.py.
+// Converts plain C++ values to Python and back. A struct needs fields(), which fields.py writes for facts;
+// the Python side is python/heapwright/model/values.py.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,7 +30,7 @@ inline nb::object text(const std::string& bytes) {
   return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
-// File names come as the bytes they are.
+// File names are passed as their raw bytes.
 inline std::string string_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 inline nb::list texts(const std::vector<std::string>& values) {
@@ -50,8 +50,8 @@ std::vector<T> unpacked(const nb::bytes& bytes) {
   return {first, first + bytes.size() / sizeof(T)};
 }
 
-// A table: one list per field, numbers packed to 64 bits each, integers as such,
-// doubles as they are; a field's own fields are prefixed ("latency.p50_ns").
+// A table: one list per field, numbers packed to 64 bits each, integers as such, doubles unchanged; a field's
+// own fields are prefixed ("latency.p50_ns").
 class Columns {
  public:
   // An empty table still has its columns: they come from a default row.
@@ -120,7 +120,7 @@ nb::object value_of(const Value& of);
 inline nb::object value_of(const std::string& of) { return text(of); }
 inline nb::object value_of(const std::vector<std::string>& of) { return texts(of); }
 
-// A list of numbers is packed, one of structs is a table.
+// A list of numbers is packed, a list of structs is a table.
 template <typename Value>
 nb::object value_of(const std::vector<Value>& of) {
   if constexpr (std::is_class_v<Value>) {
@@ -145,7 +145,7 @@ nb::object value_of(const Value& of) {
   }
 }
 
-// Calls the Python progress function, or only looks for Ctrl-C without one.
+// Calls the Python progress function, or only checks for Ctrl-C if there is none.
 class Progress {
  public:
   explicit Progress(nb::object function) : function_(std::move(function)) {}
@@ -159,7 +159,7 @@ class Progress {
   nb::object function_;
 };
 
-// Waits for what is being read; Ctrl-C is seen and progress reported meanwhile.
+// Waits for the reading; meanwhile Ctrl-C is noticed and progress reported.
 template <class Result>
 Result wait_for(BackgroundReading<Result>& reading, nb::object function) {
   const Progress progress(std::move(function));

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The memory shared between recorded processes and the collector, declared
-// once. One sparse anonymous file (memfd) made by the collector:
+// The layout of the memory shared between recorded processes and the collector: one sparse anonymous file
+// (memfd), created by the collector:
 //
 //   [Control][ProcessBlock 0][ProcessBlock 1] ... [ProcessBlock max_processes-1]
 //
-// A process that a recorded one starts is noted in the control part's start
-// table, from the fork or exec itself. It claims a ProcessBlock at its first
-// heap call (again after fork and exec), a thread claims a lane in its
-// process's block at its first heap call. Producers (the recorder) and the consumer (the collector)
-// never lock: every field has one writer unless it says otherwise.
+// A process started by a recorded one is noted in the start table of the control part, by the fork or exec
+// itself. It claims a ProcessBlock at its first heap call (again after fork and exec); a thread claims a lane
+// in its process's block at its first heap call. Producers (the recorder) and the consumer (the collector)
+// never lock: every field has one writer unless noted otherwise.
 //
-// The collector trusts nothing it reads here: a recorded program may scribble
-// on it. Indices are masked or range-checked, strings are cut at their array.
+// The collector trusts nothing it reads here, because a recorded program may overwrite it. Indices are masked
+// or range-checked, strings are cut off at the end of their array.
 #pragma once
 
 #include <atomic>
@@ -24,8 +23,8 @@ inline constexpr std::uint64_t magic = 0x31304e4f49535748ULL;  // "HWSION01"
 
 // ---- one heap call in a lane's ring -------------------------------------
 
-// 32 bytes. A call whose values do not fit (size >= 4 GiB - 1, usable - size
-// >= 4 GiB, or an old address) is preceded by one RawExtension slot.
+// 32 bytes. A call whose values do not fit (size >= 4 GiB - 1, usable - size >= 4 GiB, or an old address) is
+// preceded by one RawExtension slot.
 struct RawEvent {
   std::uint64_t begin_ticks;
   std::uint64_t address_and_kind;  // address << 16 | alignment_log2 << 8 | kind
@@ -48,19 +47,20 @@ inline constexpr std::uint8_t extension_kind = 0xff;
 // ---- stacks --------------------------------------------------------------
 
 // Program counter table: open addressing, append only; the slot index is the frame's number. key == 0: free
-// slot. A slot of an unloaded library is dead and does not match, until that library is back at its place.
+// slot. A slot of an unloaded library is dead and does not match, until that library is loaded at the same
+// place again.
 struct PcEntry {
   std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? ; pc < 2^56
-  std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
+  std::atomic<std::uint64_t> rule;  // private to the unwinder; 0 = not evaluated yet
 };
 inline constexpr std::uint64_t pc_key_exact = 1ULL << 62;
 inline constexpr std::uint64_t pc_key_dead = 1ULL << 63;
 inline constexpr std::uint64_t pc_mask = (1ULL << 56) - 1;
 inline constexpr std::uint32_t pc_table_slots = 1U << 17;
 
-// Stack node table: node = parent node index << 32 | frame number + 1. A
-// node's index is the stack's id; 0 = no stack, nodes[0] stays 0. A child of
-// the outermost level has parent 0. Written by one CAS from 0, never changed.
+// Stack node table: node = parent node index << 32 | frame number + 1. A node's index is the stack's id; 0 =
+// no stack, and nodes[0] stays 0. A child of the outermost level has parent 0. Written by one CAS from 0,
+// then never changed.
 using NodeWord = std::atomic<std::uint64_t>;
 inline constexpr std::uint32_t node_table_slots = 1U << 22;
 // Frame numbers beyond the pc table are marks, not program counters.
@@ -86,12 +86,11 @@ inline constexpr std::uint32_t max_modules = 8192;  // + 1 fits 16 bits
 enum LaneState : std::uint32_t {
   lane_unused = 0,
   lane_live = 1,     // owned by a thread
-  lane_exiting = 2,  // its thread runs its last destructors; may still write
+  lane_exiting = 2,  // its thread runs its last destructors and may still write
 };
 
-// The first lanes use the whole of their ring, 256 KiB. Where more threads live
-// at once each of the others uses its first 32 KiB, so that hundreds of threads
-// take less memory than their stacks.
+// The first lanes use their whole ring, 256 KiB. If more threads live at once, each of the others uses its
+// first 32 KiB, so that hundreds of threads take less memory than their stacks.
 inline constexpr std::uint64_t lane_ring_slots = 8192;
 inline constexpr std::uint64_t small_ring_slots = 1024;
 inline constexpr std::uint32_t whole_ring_lanes = 32;
@@ -100,11 +99,11 @@ constexpr std::uint64_t ring_slots_of(std::uint32_t lane_index) noexcept {
 }
 inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
 
-// The recorder's own time is measured in one call of self_cost_interval.
+// The recorder's own time is measured in one of self_cost_interval calls.
 inline constexpr std::uint64_t self_cost_interval = 1024;
 
-// Whether it is measured in the call that brought the lane's head here. Spread by a multiplicative hash:
-// a program that allocates and frees in turn would have each 1024th call of one kind alone.
+// Whether it is measured in the call that advanced the lane's head to this value. Spread by a multiplicative
+// hash: otherwise a program that alternates allocations and frees would only have calls of one kind measured.
 constexpr bool is_self_cost_sample(std::uint64_t head) noexcept {
   return head * 0x9e3779b97f4a7c15U < UINT64_MAX / self_cost_interval;
 }
@@ -119,15 +118,14 @@ struct Lane {
   std::atomic<std::uint32_t> state;  // LaneState; the collector sets lane_unused
   std::uint32_t thread_id;
   std::uint64_t first_ticks;
-  std::uint64_t stack_address;  // somewhere on the thread's stack
+  std::uint64_t stack_address;  // an address on the thread's stack
   // written by the collector
   alignas(64) std::atomic<std::uint64_t> tail;  // slots consumed since the lane was claimed
-  // both: futex word; the thread adds 1 and sleeps, the collector adds 1 and wakes
+  // Written by both: futex word; the thread adds 1 and sleeps, the collector adds 1 and wakes.
   std::atomic<std::uint32_t> space_futex;
   std::atomic<std::uint32_t> is_waiting;
   std::atomic<std::uint32_t> generation;  // +1 at every claim, before state = lane_live
-  // written by the thread: the recorder's own time in the sampled calls, the
-  // real call not included
+  // Written by the thread: the recorder's own time in the measured calls, excluding the real call.
   alignas(64) std::atomic<std::uint64_t> self_allocation_ticks;
   std::atomic<std::uint64_t> self_allocation_samples;
   std::atomic<std::uint64_t> self_release_ticks;
@@ -137,8 +135,8 @@ struct Lane {
 };
 static_assert(sizeof(Lane) % 4096 == 0);
 
-// Adds up what the recorder took of one sampled call. A longer one was off the processor: it says nothing
-// of the others.
+// Adds the recorder's time in one measured call. A longer time means that the thread was preempted, which
+// says nothing about other calls.
 inline void add_self_cost(Lane& lane, std::uint64_t taken_ticks, bool is_release) noexcept {
   constexpr std::uint64_t most_ticks = std::uint64_t{1} << 16;  // about 20 us of a time stamp counter
   if (taken_ticks > most_ticks) return;
@@ -156,37 +154,37 @@ enum ProcessState : std::uint32_t {
   process_unused = 0,
   process_claimed = 1,
   process_live = 2,
-  process_finished = 3,  // the process said goodbye (exit, exec); events may still follow
+  process_finished = 3,  // the process announced its end (exit, exec); events may still follow
 };
 
 struct ProcessBlock {
   std::atomic<std::uint32_t> state;  // ProcessState; the collector sets process_unused
   std::uint32_t process_id;
   std::uint32_t parent_process_id;
-  std::uint32_t is_fork_child;  // its parent's image, not a fresh exec
+  std::uint32_t is_fork_child;  // it has its parent's image, not a fresh exec
   std::uint64_t start_ticks;
-  std::atomic<std::uint32_t> lane_count;  // lanes ever touched: [0, lane_count)
+  std::atomic<std::uint32_t> lane_count;  // lanes ever used: [0, lane_count)
   std::atomic<std::uint32_t> module_count;
-  std::atomic<std::uint32_t> node_count;  // nodes in use, about
+  std::atomic<std::uint32_t> node_count;  // nodes in use, approximately
   std::atomic<std::uint32_t> pc_count;
-  std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
+  std::atomic<std::uint64_t> dropped_without_lane;  // no lane was available
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
   std::atomic<std::uint32_t> children_left_alone;   // started by this process, without follow_children
   std::uint32_t has_no_unwind_tables;  // libc without _dl_find_object: stacks are one address, no modules
-  std::uint32_t pid_namespace;         // the inode of the one that its ids are numbers of; 0: not known
+  std::uint32_t pid_namespace;         // inode of the namespace of its ids; 0: unknown
   char executable[512];                // /proc/self/exe
-  char started_as[512];                // the path that was executed, links not followed
-  char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
-  std::atomic<std::uint64_t> unseen_calls;  // of an allocator's own functions that no event can say
-  // The process asks for a scan of its resident pages: number * scan_request_step | ScanCause. The
-  // collector answers with the number, a futex word.
+  char started_as[512];                // the executed path, links not followed
+  char allocator[512];                 // path of the object that has malloc; later with its name and version
+  std::atomic<std::uint64_t> unseen_calls;  // of allocator functions that no event can describe
+  // A scan of resident pages requested by the process: number * scan_request_step | ScanCause. The collector
+  // answers with the number, a futex word.
   std::atomic<std::uint32_t> scan_request;
   std::atomic<std::uint32_t> scans_served;
   std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
-  // By frame number: which of `modules` it lies in, + 1; 0: none. Set before an event refers to the frame.
+  // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.
   alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
   alignas(4096) Lane lanes[max_lanes];
@@ -214,17 +212,17 @@ enum ScanCause : std::uint32_t {
 inline constexpr std::uint32_t scan_cause_mask = 3;
 inline constexpr std::uint32_t scan_request_step = 4;
 inline constexpr std::uint32_t scan_number_mask = UINT32_MAX / scan_request_step;
-// A process waits for no longer.
+// A process waits at most this long.
 inline constexpr std::uint64_t longest_exit_wait_ns = 250'000'000;
 
 // ---- starts ----------------------------------------------------------------
 
 enum StartKind : std::uint32_t {
   start_forked = 1,       // a copy of the process that wrote the note
-  start_exec = 2,         // an image that is to take the process that tells it over
+  start_exec = 2,         // an image that is to replace the process that writes the note
   start_exec_failed = 3,  // the exec of a start_exec failed
   start_refused = 4,      // a process with the recorder in it could not be recorded
-  start_spawned = 5,      // a child that begins with an image of its own
+  start_spawned = 5,      // a child that begins with its own image
 };
 
 enum StartRefusal : std::uint32_t {
@@ -232,10 +230,9 @@ enum StartRefusal : std::uint32_t {
   refused_no_memory = 2,     // no room in its address space
 };
 
-// One process start or exec. Claimed by a CAS of `word` from 0 to number << 32
-// before the fork, so that a process that dies in between leaves it behind;
-// published by a CAS to number << 32 | process id, by parent and child, whichever
-// comes first. The collector copies it and sets `word` to 0.
+// One process start or exec. Claimed by a CAS of `word` from 0 to number << 32 before the fork, so that it
+// remains if a process dies meanwhile; published by a CAS to number << 32 | process id, by parent or child,
+// whichever is first. The collector copies it and sets `word` to 0.
 struct StartEntry {
   std::atomic<std::uint64_t> word;
   std::atomic<std::uint32_t> owner_process_id;  // who claimed it; 0: not yet written
@@ -244,15 +241,15 @@ struct StartEntry {
   std::uint32_t user_id;                        // effective, of the owner
   std::uint32_t refusal;                        // StartRefusal of start_refused
   std::uint32_t parent_process_id;              // of the owner
-  std::uint32_t pid_namespace;                  // whose numbers these ids are; see ProcessBlock
+  std::uint32_t pid_namespace;                  // namespace of these ids; see ProcessBlock
   std::uint32_t has_address_limit;              // RLIMIT_AS is set for the owner
-  char program[212];  // of start_exec and start_spawned: as given, relative paths made absolute; cut
+  char program[212];  // of start_exec and start_spawned: as given, relative paths made absolute; truncated
 };
 static_assert(sizeof(StartEntry) == 256);
 inline constexpr std::uint32_t max_starts = 8192;  // written and not yet read
 
-// Who switches the recording on or off says so here (session/switching.hpp);
-// the collector takes the entries out. An entry is ticks << 1 | is_on; 0: none.
+// Every process that switches the recording on or off appends an entry here (session/switching.hpp); the
+// collector removes the entries. An entry is ticks << 1 | is_on; 0: none.
 struct SwitchLog {
   std::atomic<std::uint32_t> count;  // entries ever begun
   std::atomic<std::uint64_t> entries[256];
@@ -266,15 +263,15 @@ struct Control {
   std::uint32_t flags;              // ControlFlag, fixed before the first process starts
   std::uint32_t max_frames;         // <= 128
   std::uint64_t sample_mean_bytes;  // 0 = record every call
-  // Of a release that takes as long the stack is recorded. 0: of each; UINT64_MAX: of none.
+  // Stacks are recorded for frees that take at least this long. 0: for all; UINT64_MAX: for none.
   std::uint64_t free_stack_from_ticks;
-  std::atomic<std::uint32_t> is_recording;      // 0: hooks forward and do nothing else
+  std::atomic<std::uint32_t> is_recording;      // 0: hooks only forward
   std::atomic<std::uint32_t> is_closed;         // 1: the collector is gone; never wait for it
   std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work
   std::atomic<std::uint32_t> next_process_hint;
   std::atomic<std::uint32_t> next_start_number;
-  std::atomic<std::uint32_t> start_note_count;     // +1 after each; the collector looks when it changed
-  std::atomic<std::uint32_t> starts_lost;          // no free entry
+  std::atomic<std::uint32_t> start_note_count;  // +1 after each note; the collector looks when it has changed
+  std::atomic<std::uint32_t> starts_lost;       // no free entry
   std::atomic<std::uint32_t> children_left_alone;  // started without follow_children
   SwitchLog switch_log;
   alignas(4096) StartEntry starts[max_starts];
@@ -287,13 +284,11 @@ inline constexpr std::uint64_t process_offset(std::uint32_t index) {
 }
 inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 
-// The recorder finds its session here:
-// "/proc/<pid>/fd/<n>:<door>:<key>:<device>:<inode>".
-// The path is for processes that may follow it. The others (another user, a
-// changed root) ask at the door, the abstract socket of that name, by a
-// datagram with the key, and are sent the descriptor. Any other file than the
-// one of this device and inode is not the session: its collector is gone and
-// another process has the name. (Credentials do not tell the owner apart: a user
+// The recorder finds its session here: "/proc/<pid>/fd/<n>:<door>:<key>:<device>:<inode>". Processes that
+// cannot open the path (of another user, in a chroot) send the key in a datagram to the door, the abstract
+// socket of that name, and receive the descriptor. A file with another device and inode is not the session:
+// its collector is gone and another process has the name. (Credentials cannot identify the owner: a user
+// namespace maps them.)
 // namespace maps them to others.)
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 

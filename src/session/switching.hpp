@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Switches a session's recording on or off and notes when, so that the trace
-// can say what it covers. Used by the recorder (the program's own switch) and
-// by the collector (the control file).
+// Switches a session's recording on or off and logs the time, so that the trace can say what it covers. Used
+// by the recorder (switching by the program) and by the collector (the control file).
 //
-// Between an "on" and the next "off" every call is recorded: the time of an
-// "on" is read after the switch, that of an "off" before it.
+// Between an "on" and the next "off" every call is recorded: the time of an "on" is read after the switch,
+// that of an "off" before it.
 #pragma once
 
 #include "session/layout.hpp"

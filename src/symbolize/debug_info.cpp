@@ -10,8 +10,7 @@
 namespace heapwright::symbolize {
 namespace {
 
-// Bounds for DWARF that is damaged: entries that refer to each other in a
-// circle, ranges without end.
+// Limits for damaged DWARF: entries that refer to each other in a circle, ranges without end.
 constexpr int max_depth = 64;
 constexpr std::uint32_t max_entries_per_unit = 8'000'000;
 constexpr std::size_t max_ranges_per_entry = 1U << 20;
@@ -28,7 +27,7 @@ void for_each_range(Dwarf_Die die, const Visit& visit) {
   for (std::size_t i = 0; i < max_ranges_per_entry; ++i) {
     offset = dwarf_ranges(&die, offset, &base, &start, &end);
     if (offset <= 0) return;
-    // Code that the linker dropped is left at address 0.
+    // Code that the linker dropped remains at address 0.
     if (start != 0 && start < end) visit(start, end);
   }
 }
@@ -59,7 +58,7 @@ std::uint32_t unsigned_attribute(Dwarf_Die die, unsigned name) {
   return value > UINT32_MAX ? 0 : static_cast<std::uint32_t>(value);
 }
 
-// Where the inlined call stands in its caller.
+// Where the inlined call is in its caller.
 void read_call_site(Dwarf_Die inlined, Dwarf_Die unit, SourceFrame& caller) {
   caller.line = unsigned_attribute(inlined, DW_AT_call_line);
   Dwarf_Files* files = nullptr;
@@ -77,8 +76,7 @@ void read_line(Dwarf_Die unit, std::uint64_t address, SourceFrame& frame) {
   frame.file = clean_path(dwarf_linesrc(line, nullptr, nullptr));
 }
 
-// Finds among the entries below `parent` the inlined call that covers the
-// address; lexical blocks are looked through.
+// Finds the inlined call below `parent` that covers the address; descends into lexical blocks.
 bool find_inlined(Dwarf_Die parent, std::uint64_t address, std::uint32_t& budget, Dwarf_Die& found) {
   for (int depth = 0; depth < max_depth; ++depth) {
     Dwarf_Die child;
@@ -166,7 +164,7 @@ DebugInfo::Unit* DebugInfo::unit_at(std::uint64_t address) {
 void DebugInfo::index(Unit& unit) {
   unit.is_indexed = true;
   std::uint32_t budget = max_entries_per_unit;
-  std::vector<Dwarf_Die> path;  // the entry being looked at, below its ancestors
+  std::vector<Dwarf_Die> path;  // the current entry, after its ancestors
   Dwarf_Die entry = unit.tree;
   if (dwarf_child(&entry, &entry) != 0) return;
   path.push_back(entry);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Source lines and inlined calls from an object's DWARF, for many addresses:
-// a unit is indexed the first time one of its addresses is asked for.
+// Source lines and inlined calls from an object's DWARF, for many addresses: a unit is indexed when one of
+// its addresses is first looked up.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -13,8 +13,7 @@
 
 namespace heapwright::symbolize {
 
-// A source-level frame in words; function is a linker symbol where DWARF
-// has one, otherwise the source name.
+// A source-level frame as text; function is a linker symbol if DWARF has one, otherwise the source name.
 struct SourceFrame {
   std::string function;
   std::string file;
@@ -24,13 +23,13 @@ struct SourceFrame {
 
 class DebugInfo {
  public:
-  // `module` must outlive this. Empty when the object has no DWARF.
+  // `module` must outlive this. Empty if the object has no DWARF.
   explicit DebugInfo(Dwfl_Module* module);
 
   bool is_empty() const noexcept { return ranges_.empty(); }
 
-  // Innermost first; the last one is the function that was really called.
-  // Empty when the address is not covered.
+  // Innermost first; the last one is the function that was really called. Empty if the address is not
+  // covered.
   std::vector<SourceFrame> frames_at(std::uint64_t address);
 
  private:

@@ -34,8 +34,8 @@ std::string without_clone_suffix(const std::string& symbol) {
   return symbol;
 }
 
-// What the demangler has written, up to the bound; it cannot be told to stop,
-// so the way out is a jump over its frames, which own nothing.
+// The demangler's output, up to the limit. The demangler cannot be told to stop, so we jump over its frames,
+// which own nothing.
 struct BoundedText {
   std::string text;
   std::jmp_buf too_long{};
@@ -47,7 +47,7 @@ void add_to_text(const char* part, std::size_t size, void* opaque) {
   bounded.text.append(part, size);
 }
 
-// Both schemes, without hashes. Empty: no name of Rust's.
+// Both mangling schemes, without hashes. Empty: not a Rust name.
 std::string demangle_rust(const std::string& symbol) {
   BoundedText bounded;
   if (setjmp(bounded.too_long) != 0) return {};
@@ -58,7 +58,7 @@ std::string demangle_rust(const std::string& symbol) {
 }  // namespace
 
 std::string demangle(const std::string& symbol) {
-  // Dynamic symbols carry their version: malloc@@GLIBC_2.2.5.
+  // Dynamic symbols include their version: malloc@@GLIBC_2.2.5.
   std::string name = without_clone_suffix(symbol.substr(0, symbol.find('@', 1)));
   if (name.size() > max_mangled_bytes) return name;
   if (name.starts_with("_R")) {

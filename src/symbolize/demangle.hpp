@@ -5,9 +5,8 @@
 
 namespace heapwright::symbolize {
 
-// The readable form of a linker symbol (C++, Rust's legacy scheme); the
-// symbol itself when it is not mangled. Compiler clones (".part.0", ".cold")
-// carry the name of the function they were split from.
+// The readable form of a linker symbol (C++, Rust's legacy scheme); the symbol itself if it is not mangled.
+// Compiler clones (".part.0", ".cold") get the name of the function they were split from.
 std::string demangle(const std::string& symbol);
 
 }  // namespace heapwright::symbolize

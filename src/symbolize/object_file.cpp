@@ -70,7 +70,7 @@ Match match_elf(Elf* elf, const std::string& build_id) {
   return hex_of(bytes, static_cast<std::size_t>(length)) == build_id ? Match::same : Match::other_build;
 }
 
-// Calls look(elf) on the file's ELF object; `absent` or `not_elf` without one.
+// Calls look(elf) on the file's ELF object; returns `absent` or `not_elf` if there is none.
 template <typename Look>
 Match look_into(const std::string& path, const Look& look) {
   const FileDescriptor file(path);
@@ -98,8 +98,8 @@ std::vector<std::string> candidates(const Object& object, const Options& options
     paths.push_back(options.debug_root + "/" + file_name_of(object.path));
   }
   paths.push_back(object.path);
-  // A separate debug file can stand in for an object that is gone. The build
-  // id becomes a path, so it must be nothing but digits.
+  // A separate debug file can replace a missing object. The build id becomes part of a path, so it must be
+  // only digits.
   if (object.build_id.size() < 3 || !is_hex(object.build_id)) return paths;
   const std::string link = "/.build-id/" + object.build_id.substr(0, 2) + "/" + object.build_id.substr(2);
   std::vector<std::string> folders = options.debug_directories;
@@ -124,13 +124,13 @@ std::string problem_of(const Object& object, Match best, const std::string& seen
 }
 
 std::string debug_search_path(const Options& options) {
-  std::string text = ":.debug";  // beside the object, and in .debug/ there
+  std::string text = ":.debug";  // next to the object, and in .debug/ there
   if (!options.debug_root.empty()) text += ":" + options.debug_root + "/usr/lib/debug:" + options.debug_root;
   for (const std::string& folder : options.debug_directories) text += ":" + folder;
   return text;
 }
 
-// The places where libdwfl's search by name looks for the debug file `link`.
+// The places where libdwfl searches by name for the debug file `link`.
 bool is_in_search_path(const std::string& object, const std::string& link, const Options& options) {
   const auto exists = [&](const std::string& folder) {
     return ::access((folder + '/' + link).c_str(), F_OK) == 0;
@@ -154,9 +154,9 @@ bool is_in_search_path(const std::string& object, const std::string& link, const
   return false;
 }
 
-// libdwfl's whole search ends with debuginfod, whose library and the 25 below
-// it take longer to load than most objects to read. It is spared where it
-// cannot find more than the search by build id, which comes first.
+// libdwfl's whole search ends with debuginfod, whose library and the 25 below it take longer to load than
+// most objects take to read. It is skipped if it cannot find more than the search by build id, which comes
+// first.
 bool needs_whole_search(const std::string& path, const Options& options) {
   const char* servers = std::getenv("DEBUGINFOD_URLS");
   if (servers != nullptr && servers[0] != '\0') return true;
@@ -201,7 +201,7 @@ ObjectFile open_with_dwfl(const std::string& path, const Options& options) {
 bool has_debug_info(const ObjectFile& file) {
   GElf_Addr bias = 0;
   if (has_debug_section(dwfl_module_getelf(file.module, &bias))) return true;
-  // The symbols of a stripped object are looked for in its debug file.
+  // The symbols of a stripped object are searched in its debug file.
   if (dwfl_module_getsymtab(file.module) < 0) return false;
   const char* debug_file = nullptr;
   dwfl_module_info(file.module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &debug_file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the file a trace's object was loaded from and opens it.
+// Finds the file from which a trace's object was loaded, and opens it.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -16,8 +16,8 @@ struct DwflDeleter {
   void operator()(Dwfl* dwfl) const noexcept { dwfl_end(dwfl); }
 };
 
-// One ELF object as libdwfl sees it. Addresses given to libdwfl are file
-// addresses (as in the ELF headers) plus `bias`.
+// One ELF object as libdwfl sees it. Addresses passed to libdwfl are file addresses (as in the ELF headers)
+// plus `bias`.
 struct ObjectFile {
   std::unique_ptr<char[]> debug_path;  // libdwfl keeps a pointer to this pointer
   std::unique_ptr<char*> debug_path_slot;
@@ -29,13 +29,12 @@ struct ObjectFile {
   explicit operator bool() const noexcept { return module != nullptr; }
 };
 
-// Opens the first candidate whose build id is the recorded one. Fills
-// object.used_file, or object.problem when there is none.
+// Opens the first candidate with the recorded build id. Fills in object.used_file, or object.problem if there
+// is none.
 ObjectFile open_object(Object& object, const Options& options);
 
-// Whether the object, or the separate debug file that belongs to it, has
-// DWARF. Reads section headers only. False for a debug file beside an object
-// that has its own symbol table.
+// Whether the object, or its separate debug file, has DWARF. Reads only section headers. False for a debug
+// file next to an object that has its own symbol table.
 bool has_debug_info(const ObjectFile& file);
 
 }  // namespace heapwright::symbolize

@@ -9,8 +9,8 @@
 namespace heapwright::symbolize {
 namespace {
 
-// Global beats weak beats local; a sized symbol beats a label; a public name
-// beats one with leading underscores (malloc, __libc_malloc, __malloc).
+// Global is preferred to weak, weak to local; a sized symbol to a label; a public name to one with leading
+// underscores (malloc, __libc_malloc, __malloc).
 std::uint8_t rank_of(const GElf_Sym& symbol, const char* name) {
   const auto binding = GELF_ST_BIND(symbol.st_info);
   unsigned rank = binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0;
@@ -44,13 +44,13 @@ const char* SymbolTable::name_at(std::uint64_t address) const noexcept {
   auto after =
       std::upper_bound(symbols_.begin(), symbols_.end(), address,
                        [](std::uint64_t value, const Symbol& symbol) { return value < symbol.start; });
-  // A label inside a function sorts after the function that covers it; the
-  // walk back is bounded because nesting is shallow in real objects.
+  // A label inside a function sorts after the function that covers it; the backward search is limited because
+  // nesting is shallow in real objects.
   constexpr int max_steps_back = 32;
   for (int step = 0; step < max_steps_back && after != symbols_.begin(); ++step) {
     const Symbol& symbol = *--after;
     if (address < symbol.end) return symbol.name;
-    // Hand-written assembly has no sizes: the nearest label above counts.
+    // Hand-written assembly has no sizes: the nearest preceding label is used.
     if (step == 0 && symbol.end == symbol.start && address - symbol.start < 4096) return symbol.name;
   }
   return nullptr;

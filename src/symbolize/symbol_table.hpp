@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of an ELF object, sorted by address. libdwfl's own lookup
-// walks all symbols for each address; this one is a binary search.
+// The functions of an ELF object, sorted by address. libdwfl's own lookup scans all symbols for each address;
+// this one is a binary search.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@ class SymbolTable {
   // .dynsym. `module` must outlive the table.
   explicit SymbolTable(Dwfl_Module* module);
 
-  // The linker name of the function that covers a libdwfl address; nullptr
-  // when none does.
+  // The linker name of the function that covers a libdwfl address; nullptr if there is none.
   const char* name_at(std::uint64_t address) const noexcept;
   bool is_empty() const noexcept { return symbols_.empty(); }
 
  private:
   struct Symbol {
     std::uint64_t start;
-    std::uint64_t end;  // start when the size is not known
+    std::uint64_t end;  // equals start if the size is unknown
     const char* name;
-    std::uint8_t rank;  // of aliases at one address the highest is shown
+    std::uint8_t rank;  // the alias with the highest rank at an address is shown
   };
   std::vector<Symbol> symbols_;
 };

@@ -27,7 +27,7 @@ std::string hex_of(std::uint64_t value) {
   return "0x" + std::string(digits, end);
 }
 
-// The open object with everything that can be asked of it.
+// The open object with all its lookup functions.
 class ObjectSymbols {
  public:
   ObjectSymbols(Object& object, const Options& options, Depth depth) : file_(open_object(object, options)) {
@@ -53,15 +53,15 @@ class ObjectSymbols {
     const std::uint64_t address = file_address + file_.bias;
     std::vector<SourceFrame> frames = debug_info_->frames_at(address);
     if (frames.empty()) frames.emplace_back();
-    // The linker's name says more than DWARF's for lambdas and static
-    // functions, where compilers leave the linkage name out.
+    // The linker's name is more specific than DWARF's for lambdas and static functions, for which compilers
+    // omit the linkage name.
     const char* name = table_->name_at(address);
     if (name != nullptr) frames.back().function = name;
     return frames;
   }
 
  private:
-  // With debug info absent, .symtab is the only source of local symbols.
+  // Without debug info, .symtab is the only source of local symbols.
   bool has_full_table() const { return dwfl_module_getsymtab_first_global(file_.module) > 1; }
 
   ObjectFile file_;
@@ -140,7 +140,7 @@ class Symbolizer {
                      " frames have no name; install its debug symbols, or set DEBUGINFOD_URLS";
   }
 
-  // Where a frame without a name lies: "libfoo.so.1+0x1234".
+  // The position of a frame without a name: "libfoo.so.1+0x1234".
   std::string place_of(const Object& object, std::uint32_t frame) const {
     const trace::Frame& of = frames_[frame];
     return object.path.substr(object.path.rfind('/') + 1) + "+" + hex_of(of.pc - modules_[of.module].bias);

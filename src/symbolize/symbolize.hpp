@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Frames -> source: turns the program counters of a trace into functions,
-// files and lines, inlined calls included, by the objects' ELF and DWARF.
+// Turns the program counters of a trace into functions, files and lines, including inlined calls, by the
+// objects' ELF and DWARF data. If the trace has names inside, those are used.
 //
-// Where the trace has the names inside, those are taken.
-//
-// It never fails as a whole: an object that is missing, replaced by another
-// build, stripped or broken is named in `objects`, and its frames read
-// "libfoo.so.1+0x1234".
+// It never fails as a whole: an object that is missing, replaced by another build, stripped or broken is
+// named in `objects`, and its frames read "libfoo.so.1+0x1234".
 #pragma once
 
 #include <cstdint>
@@ -21,7 +18,7 @@
 
 namespace heapwright::symbolize {
 
-// Keeps each distinct string once; [0] is the empty string.
+// Stores each distinct string once; [0] is the empty string.
 class StringTable {
  public:
   StringTable();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What symbolizing is asked and what it answers.
+// Input and output of symbolizing.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace heapwright::symbolize {
 
-// How much of an object is read. brief: nothing when it has debug info, which
-// takes long to read; its frames stay without locations.
+// How much of an object is read. brief: skips objects with debug info, which takes long to read; their frames
+// have no locations.
 enum class Depth : std::uint8_t { full, brief, none };
 
 struct Options {
   // By module; empty = all in full.
   std::vector<Depth> depths;
-  // Looked through before the recorded paths: a copy of the recorded
-  // machine's file system, or a flat folder of objects. Empty = none.
+  // Searched before the recorded paths: a copy of the recorded machine's file system, or a flat folder of
+  // objects. Empty = none.
   std::string debug_root;
   // Folders of separate debug files (<folder>/.build-id/ab/cdef.debug).
   std::vector<std::string> debug_directories = {"/usr/lib/debug"};
-  // Of the trace itself: no file is looked at. nullptr = it has none.
+  // Names in the trace itself: no files are read. nullptr = it has none.
   const trace::EmbeddedNames* names = nullptr;
-  // Called after each object with objects done and objects in all.
+  // Called after each object with the numbers of processed and of all objects.
   std::function<void(std::size_t, std::size_t)> on_progress;
 };
 
@@ -45,7 +45,7 @@ struct Object {
   std::uint64_t unnamed = 0;  // frames without a function name; 0 when not read
 };
 
-// A frame has no location only when its object was not read.
+// A frame has no location only if its object was not read.
 struct Symbols : trace::Names {
   std::vector<std::uint32_t> object_of_module;  // index into objects
   std::vector<Object> objects;                  // one per distinct path and build id
