@@ -180,8 +180,7 @@ bool link_process() noexcept {
 
 void end_process() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return;
-  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid)))
-    return;  // it is a vfork child's
+  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;  // a vfork child's
   page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
   if (!is_kept()) counters::remove_page(file_name);
 }

@@ -33,8 +33,8 @@ struct Allocator {
   const void* object;      // load address of the file
   bool is_own_of_program;  // the program has its own malloc, which serves all callers
   bool knows_usable;
-  bool
-      has_glibc_headers;  // verified with blocks: the word before a block is its chunk's size and three flags
+  // Verified with blocks: the word before a block is its chunk's size and three flags.
+  bool has_glibc_headers;
 };
 [[gnu::visibility("hidden")]] extern constinit Allocator allocator;
 

@@ -73,8 +73,8 @@ inline constexpr std::uint32_t most_cached_buffers = 65'536;
 // The changes requested for a plan.
 struct ChangeRequest {
   std::vector<ChangePart> parts;
-  std::vector<std::uint8_t>
-      part_of_stack;  // by stack: 1 for the blocks of the first part, and so on; 0: none
+  // By stack: 1 for the blocks of the first part, and so on; 0: none.
+  std::vector<std::uint8_t> part_of_stack;
   // By part: the phase whose end resets its arenas; empty or missing: they are reset with their last block.
   std::vector<std::string> phases;
 

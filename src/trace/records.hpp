@@ -180,9 +180,8 @@ struct MemorySample {
   std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: does not include the recorder's shared pages
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t recorder_bytes = 0;  // the recorder's own pages in the process
-  std::uint64_t resident_shared_bytes =
-      0;  // RssShmem without these; 0 in older traces, as are the fields below
+  std::uint64_t recorder_bytes = 0;         // the recorder's own pages in the process
+  std::uint64_t resident_shared_bytes = 0;  // RssShmem without these; this and below 0 in older traces
   std::uint64_t page_table_bytes = 0;
   std::uint64_t cgroup_charge_bytes =
       0;  // of the whole cgroup, including page cache and other processes; 0 = unknown

@@ -26,11 +26,10 @@ enum class SlowCause : std::uint8_t {
 // Slow calls of one entry point, site and size class with one cause. Each slow call is in exactly one row.
 struct SlowCalls {
   trace::EventKind kind = trace::EventKind::none;
-  std::uint8_t cause = 0;  // SlowCause
-  std::uint8_t work = 0;   // the main part of its time on a processor; SlowCause
-  std::uint8_t size_class =
-      0;                   // of the block, k: [2^(k-1), 2^k) bytes; or no_size_class: the block is unknown
-  std::uint32_t site = 0;  // of the allocation; of a release: the block's
+  std::uint8_t cause = 0;       // SlowCause
+  std::uint8_t work = 0;        // the main part of its time on a processor; SlowCause
+  std::uint8_t size_class = 0;  // of the block, k: [2^(k-1), 2^k) bytes; or no_size_class: unknown
+  std::uint32_t site = 0;       // of the allocation; of a release: the block's
   std::uint64_t calls = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t descheduled_ns = 0;  // of this, off the processor

@@ -20,8 +20,7 @@ struct HeapPart {
   std::uint64_t partly_free_bytes = 0;
   std::uint64_t free_page_bytes = 0;
   std::uint64_t allocator_bytes = 0;
-  std::uint64_t above_last_bytes =
-      0;  // pages above the page of the last block; only in the C library's heaps
+  std::uint64_t above_last_bytes = 0;  // pages above that of the last block; only in glibc heaps
   // Free pages in gaps of less than 64 KiB between blocks: possibly within a slab.
   std::uint64_t short_free_bytes = 0;
   std::uint64_t large_free_bytes = 0;  // free pages that at any time held a block of 128 KiB or more

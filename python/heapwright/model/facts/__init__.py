@@ -75,7 +75,7 @@ __all__ = [
 
 
 class Facts(NamedTuple):
-    """Everything the analysis says about a trace."""
+    """All results of an analysis."""
 
     totals: Totals
     peak: Peak

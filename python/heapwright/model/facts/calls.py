@@ -35,7 +35,7 @@ class BySizeClass(NamedTuple):
 
 
 class CommonSize(NamedTuple):
-    """A size that was asked for often."""
+    """A frequently requested size."""
 
     size_bytes: int
     allocations: int

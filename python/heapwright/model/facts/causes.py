@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 
 class SlowCalls(NamedTuple):
-    """Slow calls of one entry point, site and class of sizes with one cause. All rows together are
-    all slow calls, each in one row.
+    """Slow calls of one entry point, site and size class with one cause. Each slow call is in
+    exactly one row.
     """
 
     kind: int
@@ -26,8 +26,8 @@ class SlowCalls(NamedTuple):
 
 
 class HeapGrowth(NamedTuple):
-    """Calls of one site that made a heap of the C library larger, by brk or mprotect; blocks with a
-    mapping of their own are not among them.
+    """Calls of one site that extended a heap of the C library, by brk or mprotect; does not include
+    blocks with their own mapping.
     """
 
     site: int
@@ -37,7 +37,7 @@ class HeapGrowth(NamedTuple):
 
 
 class KernelSums(NamedTuple):
-    """What the kernel did within all calls, slow or not."""
+    """The kernel's work within all calls, slow or not."""
 
     faults: int
     fault_ns: int
@@ -54,7 +54,7 @@ class KernelSums(NamedTuple):
 
 
 class LargeHeapBlocks(NamedTuple):
-    """Blocks that were mappings of their own at first, and are no more since the threshold rose."""
+    """Blocks that had their own mapping at first, but no longer since the threshold rose."""
 
     calls: int
     bytes: int

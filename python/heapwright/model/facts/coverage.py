@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A time in which calls were recorded: [from_ns, to_ns)."""
+    """A time span in which calls were recorded: [from_ns, to_ns)."""
 
     from_ns: int
     to_ns: int
@@ -27,7 +27,7 @@ class Coverage(NamedTuple):
 
 
 class Completeness(NamedTuple):
-    """Whether every call of the times covered is in the trace, and if not, why."""
+    """Whether every call of the covered times is in the trace, and if not, why."""
 
     is_complete: bool
     dropped: int

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 
 class HeapPart(NamedTuple):
-    """A part of the heap, at one of the scans. Of the C library: [heap] is the main heap, 64 MiB
-    that are aligned to as much are one of an arena's, blocks with a mapping of their own are
-    "mapped blocks". Of other allocators all is one part, "heap". Sums of resident memory: used +
-    partly_free + free_page + allocator = resident.
+    """A part of the heap, at one of the scans. For the C library: [heap] is the main heap; each
+    aligned 64 MiB range is a heap of an arena; blocks with their own mapping are "mapped blocks".
+    Other allocators have one part, "heap". Sums of resident memory: used + partly_free + free_page
+    + allocator = resident. used + partly_free + free_page + allocator = resident.
     """
 
     scan: int
@@ -31,9 +31,9 @@ class HeapPart(NamedTuple):
 
 
 class PartHolder(NamedTuple):
-    """Who keeps the end of a part from being given back. The sites of one part come from its end
-    downwards: without the blocks of this one and those before it, free_bytes would lie above the
-    last block that is left.
+    """The sites that keep the end of a part from being trimmed. The sites of one part are listed
+    from its end downwards: without the blocks of this site and those before it, free_bytes would be
+    above the last remaining block.
     """
 
     scan: int
@@ -44,8 +44,9 @@ class PartHolder(NamedTuple):
 
 
 class ThresholdRaise(NamedTuple):
-    """A free of a block that had a mapping of its own and was larger than any such before: from
-    then on the C library takes blocks up to this size from its arenas, unless a setting forbids it.
+    """A free of a block that had its own mapping and was larger than any such block before: from
+    then on the C library takes blocks up to this size from its arenas, unless a setting prevents
+    it.
     """
 
     time_ns: int
@@ -54,8 +55,8 @@ class ThresholdRaise(NamedTuple):
 
 
 class AllocatorOption(NamedTuple):
-    """A setting that the program gave its allocator by mallopt: of each parameter the last call,
-    wherever it was. Both numbers are ints in two's complement, as they are recorded.
+    """An allocator setting that the program made by mallopt: the last call for each parameter, from
+    anywhere. Both numbers are ints in two's complement, as recorded.
     """
 
     parameter: int

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 
 class MappingSite(NamedTuple):
-    """Memory that the program mapped itself, by the site of the mmap, mremap or sbrk. Mapped is not
-    resident. mremap ends the old mapping and makes a new one. Lengths are whole pages. Older traces
-    do not say what is of files or reserved.
+    """Memory that the program mapped itself, by the site of the mmap, mremap or sbrk. Mapped does
+    not mean resident. mremap ends the old mapping and makes a new one. Lengths are whole pages.
+    Older traces do not say what is file-backed or reserved.
     """
 
     site: int

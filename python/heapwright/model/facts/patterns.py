@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 
 class ReleaseRun(NamedTuple):
-    """Releases of one thread without an allocation of its own, or a gap of a millisecond, between
-    them.
-    """
+    """Releases of one thread without an allocation by it, or a gap of a millisecond, between them."""
 
     thread: int
     site: int
@@ -24,8 +22,8 @@ class ReleaseRun(NamedTuple):
 
 
 class EmptiedSite(NamedTuple):
-    """Blocks of a site that died in runs of releases which left next to none of the site: no more
-    than an eighth of what they took.
+    """Blocks of a site that were freed in runs of releases which left almost none of the site's
+    blocks: at most an eighth of what they freed.
     """
 
     leader: int
@@ -36,9 +34,9 @@ class EmptiedSite(NamedTuple):
 
 
 class CopiedGrowth(NamedTuple):
-    """Blocks that gave way to a larger one: a thread allocated at their site from 1.25 to 4 times
-    their size, and released them next. Vectors, strings and hash tables grow so. Chains: buffers,
-    however often they grew.
+    """Blocks that were replaced by a larger one: a thread allocated 1.25 to 4 times their size at
+    their site, and freed them next. Vectors, strings and hash tables grow this way. Chains:
+    buffers, however often they grew.
     """
 
     site: int

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 
 class Residency(NamedTuple):
-    """Where the memory was that the kernel counts as resident, at one scan. All pages are in one of
-    the sums, so they add up to resident_bytes; blocks are those that lived at the moment at which
-    their pages were looked at.
+    """The memory that the kernel counts as resident, at one scan. Each page is in exactly one sum,
+    so they add up to resident_bytes; blocks are those that were live when their pages were scanned.
     """
 
     time_ns: int
@@ -43,7 +42,7 @@ class Residency(NamedTuple):
 
 
 class ResidentOwner(NamedTuple):
-    """Whose the pages are that hold no block, at one of the scans."""
+    """The owners of the pages without blocks, at one of the scans."""
 
     scan: int
     kind: int
@@ -54,7 +53,7 @@ class ResidentOwner(NamedTuple):
 
 
 class PinSite(NamedTuple):
-    """Blocks of one site that keep resident pages from being given back."""
+    """Blocks of one site that pin resident pages."""
 
     scan: int
     site: int
@@ -69,9 +68,7 @@ class PinSite(NamedTuple):
 
 
 class PinAge(NamedTuple):
-    """Of one site that pins pages, what is about so old: less than ten times as old as
-    `at_least_ns`.
-    """
+    """For one site that pins pages: what has an age from `at_least_ns` to less than ten times that."""
 
     scan: int
     site: int
@@ -82,7 +79,7 @@ class PinAge(NamedTuple):
 
 
 class UntouchedSite(NamedTuple):
-    """Large blocks of one site (64 KiB and more) and what of them is not resident."""
+    """Large blocks of one site (64 KiB and more) and how much of them is not resident."""
 
     scan: int
     site: int

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class SeriesRow(NamedTuple):
-    """A site whose course is known: from first_bin on; 0 = all of it."""
+    """A site whose series is known: from first_bin on; 0 = all of it."""
 
     site: int
     first_bin: int

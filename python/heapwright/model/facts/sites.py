@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class SiteFacts(NamedTuple):
-    """What one site, or one stack, did."""
+    """Facts of one site, or of one stack."""
 
     allocations: int
     by_operator_new: int
@@ -34,8 +34,8 @@ class SiteFacts(NamedTuple):
 
 
 class SiteSizes(NamedTuple):
-    """The sizes one site asked for. Percentiles are right within 6.25 %, and exact where all sizes
-    are the same.
+    """The sizes requested at one site. Percentiles are accurate to 6.25 %, and exact if all sizes
+    are equal.
     """
 
     min_bytes: int

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Spread(NamedTuple):
-    """Of an estimate from samples: an unbiased estimate of its variance, and the root of the
+    """For an estimate from samples: an unbiased estimate of its variance, and the root of the
     largest term of that.
     """
 
@@ -19,7 +19,7 @@ class Spread(NamedTuple):
 
 
 class CallSpread(NamedTuple):
-    """Of what was allocated."""
+    """For allocations."""
 
     allocations: Spread
     bytes: Spread
@@ -27,7 +27,7 @@ class CallSpread(NamedTuple):
 
 
 class LiveSpread(NamedTuple):
-    """Of what lived at the peak's moment and at the end."""
+    """For what was live at the peak and at the end."""
 
     peak_blocks: Spread
     peak_bytes: Spread

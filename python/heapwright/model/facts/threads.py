@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ByThread(NamedTuple):
-    """What one thread did."""
+    """Facts of one thread."""
 
     allocations: int
     releases: int
@@ -21,8 +21,8 @@ class ByThread(NamedTuple):
 
 
 class CrossThread(NamedTuple):
-    """Non-zero cells, allocating == freeing thread included. Beyond a million different pairs the
-    rest is summed in one cell of other_threads.
+    """Non-zero cells, including allocating == freeing thread. Beyond a million different pairs the
+    rest is summed in the cell of other_threads.
     """
 
     allocating_thread: int

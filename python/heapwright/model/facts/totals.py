@@ -36,7 +36,7 @@ class Totals(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The moment when live requested bytes were highest (exact), and what lived."""
+    """The moment when live requested bytes were highest (exact), and what was live."""
 
     time_ns: int
     live_bytes: int
@@ -45,7 +45,7 @@ class Peak(NamedTuple):
 
 
 class RecorderCost(NamedTuple):
-    """What recording itself took."""
+    """The recording's own cost."""
 
     calls_ns: int
     waited_ns: int
