@@ -66,7 +66,6 @@ class HeapParts {
     PartKind kind = PartKind::heap;
     HeapPart sums;
     std::uint64_t free_bytes = 0;  // resident and unused, in order of address
-    std::uint64_t empty_bytes = 0;
     std::uint64_t free_at_last_block = 0;
     std::unordered_map<std::uint32_t, Last> last_of_site;
   };

@@ -116,15 +116,4 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::uint64_t clock_cost_ns() {
-  std::uint64_t least = UINT64_MAX;
-  std::uint64_t before = monotonic_ns();
-  for (int round = 0; round < 16; ++round) {
-    const std::uint64_t now = monotonic_ns();
-    least = std::min(least, now - before);
-    before = now;
-  }
-  return least;
-}
-
 }  // namespace heapwright::attach

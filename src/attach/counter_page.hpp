@@ -45,7 +45,5 @@ class CounterPage {
 
 // CLOCK_MONOTONIC.
 std::uint64_t monotonic_ns();
-// The minimum difference of two clock readings.
-std::uint64_t clock_cost_ns();
 
 }  // namespace heapwright::attach

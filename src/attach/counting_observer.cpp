@@ -12,6 +12,7 @@
 #include "attach/agent/counting_layout.hpp"
 #include "attach/agent_values.hpp"
 #include "counters/calls_section.hpp"
+#include "counters/processor_time.hpp"
 
 namespace heapwright::attach {
 
@@ -22,7 +23,7 @@ void CountingObserver::prepare(const Plan& plan) {
   const PageFacts facts{.program = plan.program,
                         .allocator = plan.allocator.path.empty() ? plan.program : plan.allocator.path,
                         .knows_usable = plan.allocator.usable_size != 0,
-                        .clock_ns = clock_cost_ns(),
+                        .clock_ns = counters::clock_cost_ns(monotonic_ns),
                         .keeper = keeper_};
   page_ = std::make_unique<CounterPage>(process_, facts);
 }
@@ -53,7 +54,7 @@ void CountingObserver::begin(const Scene& scene) {
   made.common = make_agent(scene.plan);
   made.common.attachment = scene.memory.value_at<CountingAgent>(scene.region.agent()).common.attachment + 1;
   made.page = reinterpret_cast<counters::CallsPage*>(scene.region.tail());
-  made.clock_ns = clock_cost_ns();
+  made.clock_ns = counters::clock_cost_ns(monotonic_ns);
   made.tables_used = scene.plan.is_reused ? std::max<std::uint64_t>(1, forget_threads(scene)) : 1;
   const std::string& path = page_->path();
   std::memcpy(made.page_path, path.c_str(), std::min(path.size() + 1, sizeof made.page_path));

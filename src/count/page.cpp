@@ -12,6 +12,7 @@
 #include "count/real_functions.hpp"
 #include "count/thread.hpp"
 #include "counters/page_file.hpp"
+#include "counters/processor_time.hpp"
 #include "platform/raw_syscall.hpp"
 
 extern char** environ;
@@ -131,7 +132,7 @@ void describe(CallsPage& made) noexcept {
   section.keeper_start_ticks = keeper.start_ticks;
   section.mean_stride = counters::mean_stride;
   section.slow_from_ns = counters::slow_from_ns;
-  section.clock_ns = clock_cost_ns();
+  section.clock_ns = counters::clock_cost_ns(now_ns);
   section.started_ns = now_ns();
   section.tables_used.store(1, std::memory_order_relaxed);
   const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <time.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "counters/tally.hpp"
@@ -154,17 +153,6 @@ std::uint64_t begin_timing() noexcept { return counters::begin_timing(current_th
 
 counters::Took end_timing(std::uint64_t begin_ns) noexcept {
   return counters::end_timing(current_thread->look, begin_ns, now_ns());
-}
-
-std::uint64_t clock_cost_ns() noexcept {
-  std::uint64_t least = UINT64_MAX;
-  std::uint64_t before = now_ns();
-  for (int round = 0; round < 16; ++round) {
-    const std::uint64_t now = now_ns();
-    least = std::min(least, now - before);
-    before = now;
-  }
-  return least;
 }
 
 }  // namespace heapwright::count

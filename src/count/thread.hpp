@@ -58,7 +58,4 @@ counters::Took end_timing(std::uint64_t begin_ns) noexcept;
 // Nanoseconds of CLOCK_MONOTONIC.
 std::uint64_t now_ns() noexcept;
 
-// The minimum difference of two clock readings.
-std::uint64_t clock_cost_ns() noexcept;
-
 }  // namespace heapwright::count

@@ -25,6 +25,19 @@ struct Look {
   std::uint64_t off_ns;  // time off the processor up to then, plus a constant unknown amount
 };
 
+// The minimum difference of two clock readings.
+template <typename Clock>
+std::uint64_t clock_cost_ns(Clock now_ns) noexcept {
+  std::uint64_t least = UINT64_MAX;
+  std::uint64_t before = now_ns();
+  for (int round = 0; round < 16; ++round) {
+    const std::uint64_t now = now_ns();
+    least = std::min(least, now - before);
+    before = now;
+  }
+  return least;
+}
+
 // 0: unavailable. Keeps errno.
 inline std::uint64_t processor_ns() noexcept {
   timespec time{};
