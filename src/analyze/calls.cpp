@@ -22,7 +22,7 @@ void add_to(CallSums& to, const CallSums& from) {
 CallFacts::CallFacts(const Scope& scope)
     : scope_(scope),
       sites_(scope.sites, scope.histogram_counts),
-      alike_(std::size_t{1} << place_bits),
+      equal_calls_(std::size_t{1} << place_bits),
       threads_(scope.thread_of_lane.size()),
       timeline_(scope.steps.points()),
       spreads_(scope.sites, scope.weight, scope.thread_of_lane.size(), scope.steps.points()),
@@ -39,8 +39,8 @@ void CallFacts::add_calls(LatencyCounts& latencies, std::uint32_t stack, const S
   sites_.add(stack, calls);
 }
 
-void CallFacts::add_odd_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
-                              std::uint32_t duration_ns) {
+void CallFacts::add_single_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
+                                 std::uint32_t duration_ns) {
   auto& latencies = latencies_.cell(kind, size_class_of(call.size_bytes));
   const auto bucket = bucket_of(duration_ns);
   latencies.counts[bucket] += call.calls;
@@ -48,28 +48,28 @@ void CallFacts::add_odd_block(trace::EventKind kind, std::uint32_t stack, const 
   add_calls(latencies, stack, call);
 }
 
-void CallFacts::settle(AlikeCalls& alike) {
-  if (alike.count == 0) {
+void CallFacts::settle(EqualCalls& entry) {
+  if (entry.count == 0) {
     return;
   }
-  const auto kind = static_cast<trace::EventKind>(alike.likeness & UINT8_MAX);
-  add_calls(*alike.latencies, alike.stack,
-            {alike.count, alike.likeness >> 32, alike.likeness >> 8 & UINT16_MAX, alike.sum_ns, alike.max_ns,
-             trace::is_realloc(kind), trace::is_operator_new(kind)});
-  alike = {};
+  const auto kind = static_cast<trace::EventKind>(entry.signature & UINT8_MAX);
+  add_calls(*entry.latencies, entry.stack,
+            {entry.count, entry.signature >> 32, entry.signature >> 8 & UINT16_MAX, entry.sum_ns,
+             entry.max_ns, trace::is_realloc(kind), trace::is_operator_new(kind)});
+  entry = {};
 }
 
-[[gnu::noinline]] void CallFacts::begin_alike(AlikeCalls& alike, std::uint64_t likeness,
+[[gnu::noinline]] void CallFacts::begin_entry(EqualCalls& entry, std::uint64_t signature,
                                               std::uint32_t stack) {
-  settle(alike);
-  const auto kind = static_cast<trace::EventKind>(likeness & UINT8_MAX);
-  auto& latencies = latencies_.cell(kind, size_class_of(likeness >> 32));
-  alike = {likeness, stack, scope_.sites.site_of(stack), &latencies, 0, 0, 0};
+  settle(entry);
+  const auto kind = static_cast<trace::EventKind>(signature & UINT8_MAX);
+  auto& latencies = latencies_.cell(kind, size_class_of(signature >> 32));
+  entry = {signature, stack, scope_.sites.site_of(stack), &latencies, 0, 0, 0};
 }
 
 void CallFacts::settle() {
-  for (auto& alike : alike_) {
-    settle(alike);
+  for (auto& entry : equal_calls_) {
+    settle(entry);
   }
 }
 

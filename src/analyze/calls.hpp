@@ -32,18 +32,18 @@ struct CallSums {
   std::uint64_t allocator_ns = 0;
 };
 
-// The properties that make calls from one stack alike: entry point, size and excess, packed for a single
+// The properties that make calls from one stack equal: entry point, size and excess, packed for a single
 // comparison. 0: does not fit.
-inline std::uint64_t likeness_of(trace::EventKind kind, std::uint64_t size_bytes, std::uint64_t excess_bytes,
-                                 std::uint64_t weight) noexcept {
+inline std::uint64_t signature_of(trace::EventKind kind, std::uint64_t size_bytes, std::uint64_t excess_bytes,
+                                  std::uint64_t weight) noexcept {
   const bool fits = (size_bytes >> 32 | excess_bytes >> 16) == 0 && weight == 1;
   return fits ? size_bytes << 32 | excess_bytes << 8 | static_cast<std::uint64_t>(kind) : 0;
 }
 
-// A count of alike calls: everything that follows from their number is added up later, when other calls take
+// A count of equal calls: everything that follows from their number is added up later, when other calls take
 // this entry. One cache line each.
-struct alignas(64) AlikeCalls {
-  std::uint64_t likeness;
+struct alignas(64) EqualCalls {
+  std::uint64_t signature;
   std::uint32_t stack;
   std::uint32_t site;
   LatencyCounts* latencies;  // of their entry point and size class
@@ -56,23 +56,23 @@ class CallFacts {
  public:
   explicit CallFacts(const Scope& scope);
 
-  // A successful allocation; `likeness` is not 0.
-  [[gnu::always_inline]] void add_block(std::uint64_t likeness, std::uint32_t stack,
+  // A successful allocation; `signature` is not 0.
+  [[gnu::always_inline]] void add_block(std::uint64_t signature, std::uint32_t stack,
                                         std::uint32_t duration_ns) {
-    auto& alike = alike_[place_of(likeness, stack)];
-    if (alike.likeness != likeness || alike.stack != stack) [[unlikely]] {
-      begin_alike(alike, likeness, stack);
+    auto& entry = equal_calls_[place_of(signature, stack)];
+    if (entry.signature != signature || entry.stack != stack) [[unlikely]] {
+      begin_entry(entry, signature, stack);
     }
-    ++alike.count;
-    alike.sum_ns += duration_ns;
-    alike.max_ns = duration_ns > alike.max_ns ? duration_ns : alike.max_ns;
+    ++entry.count;
+    entry.sum_ns += duration_ns;
+    entry.max_ns = duration_ns > entry.max_ns ? duration_ns : entry.max_ns;
     const auto bucket = bucket_of(duration_ns);
-    ++alike.latencies->counts[bucket];
-    sites_.add_latency(alike.site, bucket, 1);
+    ++entry.latencies->counts[bucket];
+    sites_.add_latency(entry.site, bucket, 1);
   }
-  // The same for a call that is unlike all others, or stands for several.
-  void add_odd_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
-                     std::uint32_t duration_ns);
+  // The same for a call that is not equal to others, or stands for several.
+  void add_single_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
+                        std::uint32_t duration_ns);
   // Any other call that is not the release of a block.
   void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);
   void add_releases(const LatencyTable& releases) { latencies_.add(releases); }
@@ -84,13 +84,13 @@ class CallFacts {
   // For calls that do not concern blocks.
   Causes& causes() noexcept { return causes_; }
   const SiteCallSums& sites() const noexcept { return sites_; }
-  // The spread of a sampled block's allocation; must follow its add_odd_block.
+  // The spread of a sampled block's allocation; must follow its add_single_block.
   void add_spread(std::uint32_t lane, std::uint64_t begin_ns, std::uint32_t stack, std::uint64_t size_bytes,
                   std::uint64_t excess_bytes) noexcept {
     spreads_.add(stack, lane, scope_.steps.step_of(begin_ns), size_bytes, excess_bytes);
   }
 
-  // Adds up the pending alike calls. Must be called before the next two functions.
+  // Adds up the pending equal calls. Must be called before the next two functions.
   void settle();
   void add(const CallFacts& other);
   // Fills the order-free columns. by_size must have size_class_count rows.
@@ -99,19 +99,19 @@ class CallFacts {
  private:
   static constexpr unsigned place_bits = 11;
 
-  static std::size_t place_of(std::uint64_t likeness, std::uint32_t stack) noexcept {
+  static std::size_t place_of(std::uint64_t signature, std::uint32_t stack) noexcept {
     constexpr std::uint64_t odd = 0xd6e8feb86659fd93ULL;
-    return static_cast<std::size_t>(((likeness + stack * odd) * 0x9e3779b97f4a7c15ULL) >> (64 - place_bits));
+    return static_cast<std::size_t>(((signature + stack * odd) * 0x9e3779b97f4a7c15ULL) >> (64 - place_bits));
   }
-  void begin_alike(AlikeCalls& alike, std::uint64_t likeness, std::uint32_t stack);
-  void settle(AlikeCalls& alike);
+  void begin_entry(EqualCalls& entry, std::uint64_t signature, std::uint32_t stack);
+  void settle(EqualCalls& entry);
   void add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls);
 
   const Scope& scope_;
   LatencyTable latencies_;
   Sizes sizes_;
   SiteCallSums sites_;
-  ZeroedArray<AlikeCalls> alike_;
+  ZeroedArray<EqualCalls> equal_calls_;
   std::vector<ThreadCalls> threads_;  // by lane
   TimelineCalls timeline_;
   CallSpreads spreads_;

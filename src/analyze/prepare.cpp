@@ -209,18 +209,18 @@ template <bool is_counted, bool follows_blocks>
   row.kind = kind;
   row.flags = static_cast<std::uint8_t>(row_acquires | (is_chosen ? 0 : row_not_chosen));
   if (keeps_pages_) mark_pages(row.address, size, size + excess);
-  const auto likeness = likeness_of(kind, size, excess, weight);
-  if (likeness == 0) [[unlikely]] {
+  const auto signature = signature_of(kind, size, excess, weight);
+  if (signature == 0) [[unlikely]] {
     put_wide(row, size, excess, weight);
   }
   if (is_counted && is_chosen) {
-    if (likeness != 0) [[likely]] {
-      calls_.add_block(likeness, stack, duration_ns);
+    if (signature != 0) [[likely]] {
+      calls_.add_block(signature, stack, duration_ns);
     } else {
-      calls_.add_odd_block(kind, stack,
-                           {weight, size, excess, duration_ns * weight, duration_ns, trace::is_realloc(kind),
-                            trace::is_operator_new(kind)},
-                           duration_ns);
+      calls_.add_single_block(kind, stack,
+                              {weight, size, excess, duration_ns * weight, duration_ns,
+                               trace::is_realloc(kind), trace::is_operator_new(kind)},
+                              duration_ns);
     }
     if (follows_blocks && scope_.weight.is_sampled()) {
       calls_.add_spread(job_->lane, columns.begin_ns[index], stack, size, excess);

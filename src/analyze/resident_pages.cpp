@@ -42,7 +42,7 @@ ResidentPages::ResidentPages(const trace::ResidencyScan& scan, PageOwners page_o
 void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::ScanWindow& window,
                                const BlocksOverTime& blocks) {
   blocks.live_in(window.begin, window.end, (window.begin_ns + window.end_ns) / 2, live_);
-  looked_at_ns_ = window.begin_ns;
+  scanned_at_ns_ = window.begin_ns;
   next_live_ = 0;
   uses_.clear();
   const auto first_empty = empty_.size();
@@ -139,7 +139,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   std::uint64_t used = 0;
   auto edge = page;  // blocks may overlap if a release was missed
   std::uint32_t site = 0;
-  auto oldest_ns = looked_at_ns_;
+  auto oldest_ns = scanned_at_ns_;
   bool is_shared = false;
   bool is_mapped = false;
   for (auto index = next_live_; index < live_.size() && live_[index].address < page_end; ++index) {
@@ -172,7 +172,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   facts.partly_free_bytes += page_bytes - used;
   cells.end_page(page, page_bytes, page_bytes - used);
   if (!is_shared) {
-    pins_.add_page(site, page_bytes - used, looked_at_ns_ - oldest_ns);
+    pins_.add_page(site, page_bytes - used, scanned_at_ns_ - oldest_ns);
   }
   return {page, page_end, used, is_mapped};
 }

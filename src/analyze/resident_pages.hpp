@@ -96,7 +96,7 @@ class ResidentPages {
   std::vector<PageUse> uses_;                          // the same
   std::size_t next_live_ = 0;
   std::uint64_t resident_requested_ = 0;
-  std::uint64_t looked_at_ns_ = 0;  // time of the current window
+  std::uint64_t scanned_at_ns_ = 0;  // time of the current window
 };
 
 }  // namespace heapwright::analyze

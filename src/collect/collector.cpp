@@ -99,8 +99,8 @@ void Collector::run_to_end() {
   while (!is_stopped_) {
     const DrainResult result = drain();
     last_pass_slots_ = result.slots;
-    for (LiveProcess& process : live_) process.recording->roll_on(!is_beyond_keeping(*process.recording));
-    if (options_.max_size_bytes != 0 || options_.keep_bytes != 0) check_limits(clock_.now_ns());
+    for (LiveProcess& process : live_) process.recording->roll(!exceeds_room(*process.recording));
+    if (options_.max_size_bytes != 0 || options_.room_bytes != 0) check_limits(clock_.now_ns());
     keep_up();
     scan_on();
     if (is_over()) break;
@@ -179,7 +179,7 @@ void Collector::adopt(std::uint32_t block_index) {
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  if (options_.keep_bytes != 0) forget_images_before(name.process_id);
+  if (options_.room_bytes != 0) drop_images_before(name.process_id);
   const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {
     say_error("'" + options_.output_pattern + "' takes one recording, " + started_as(*block) +
@@ -194,7 +194,7 @@ void Collector::adopt(std::uint32_t block_index) {
 }
 
 // A process that calls exec endlessly would fill the folder.
-void Collector::forget_images_before(std::uint32_t process_id) const {
+void Collector::drop_images_before(std::uint32_t process_id) const {
   for (const FileSummary& file : files_) {
     const bool is_earlier = file.process_id == process_id && file.end.reason == EndReason::replaced;
     if (is_earlier) unlink(file.path.c_str());
@@ -239,7 +239,7 @@ std::uint64_t Collector::expected_bytes() const {
 
 // A forecast based on few events after large tables can be a hundred times too high. Once all pending events
 // are written, the real size is known.
-bool Collector::is_beyond_limit() {
+bool Collector::exceeds_max_size() {
   const std::uint64_t limit_bytes = options_.max_size_bytes;
   if (limit_bytes == 0 || expected_bytes() < limit_bytes) return false;
   for (const LiveProcess& process : live_) process.recording->write_waiting();
@@ -247,13 +247,13 @@ bool Collector::is_beyond_limit() {
 }
 
 // Each file alone: a large file must not end the recording of another.
-bool Collector::is_beyond_keeping(ProcessRecording& recording) const {
+bool Collector::exceeds_room(ProcessRecording& recording) const {
   const auto is_beyond = [&] {
     SizeForecast forecast;
     forecast.add_growing(recording.file().bytes(), recording.file().events(), recording.waiting_events());
-    return forecast.expected_bytes(last_pass_slots_) >= options_.keep_bytes;
+    return forecast.expected_bytes(last_pass_slots_) >= options_.room_bytes;
   };
-  if (options_.keep_bytes == 0 || !is_beyond()) return false;
+  if (options_.room_bytes == 0 || !is_beyond()) return false;
   recording.write_waiting();
   return is_beyond();
 }
@@ -262,7 +262,7 @@ void Collector::check_limits(std::uint64_t now_ns) {
   if (is_stopped_) return;
   for (const LiveProcess& process : live_) {
     const TraceFile& file = process.recording->file();
-    if (is_beyond_keeping(*process.recording)) {
+    if (exceeds_room(*process.recording)) {
       say_error(
           "live blocks fill the size that --room allows; sampling stops here, the program goes on. "
           "Use a larger --room or --sample");
@@ -277,7 +277,7 @@ void Collector::check_limits(std::uint64_t now_ns) {
     messages_.say("the time set by --duration is over; the recording stops here, the program goes on");
     return stop(EndReason::duration_limit, 0);
   }
-  if (is_beyond_limit()) {
+  if (exceeds_max_size()) {
     messages_.say("the size set by --max-size is reached; the recording stops here, the program goes on");
     return stop(EndReason::size_limit, 0);
   }

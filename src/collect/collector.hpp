@@ -60,13 +60,13 @@ class Collector {
   DrainResult drain();
   void discover();
   void adopt(std::uint32_t block_index);
-  void forget_images_before(std::uint32_t process_id) const;
+  void drop_images_before(std::uint32_t process_id) const;
   void keep_up();
   void read_control_file(std::uint64_t now_ns);
   void check_limits(std::uint64_t now_ns);
   std::uint64_t expected_bytes() const;
-  bool is_beyond_limit();
-  bool is_beyond_keeping(ProcessRecording& recording) const;
+  bool exceeds_max_size();
+  bool exceeds_room(ProcessRecording& recording) const;
   void look_at_program();
   void end_if_over(LiveProcess& process);
   void end_detached(LiveProcess& process);

@@ -52,7 +52,7 @@ class LaneDrain {
   bool is_chunk_full() const noexcept { return count() == trace::max_events_per_chunk; }
   void end_chunk() noexcept;
   // Sets how many events of ended chunks are in the trace that is now written.
-  void number_anew(std::uint64_t ended_events) noexcept { ended_events_ = ended_events; }
+  void restart_numbering(std::uint64_t ended_events) noexcept { ended_events_ = ended_events; }
 
   std::uint32_t count() const noexcept { return encoder_ == nullptr ? 0 : encoder_->count(); }
   std::uint64_t first_sequence() const noexcept { return ended_events_; }

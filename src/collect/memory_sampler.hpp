@@ -19,7 +19,7 @@ class MemorySampler {
               std::uint64_t now_ns, std::uint64_t interval_ns);
 
   // Earlier samples are thinned out, so there is room for as many as at the start.
-  void begin_anew() noexcept { count_ = 0; }
+  void restart() noexcept { count_ = 0; }
 
   // The next sample is due at once.
   void hurry() noexcept { next_ns_ = 0; }

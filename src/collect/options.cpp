@@ -55,7 +55,7 @@ exit code is passed through (128 + signal number if it was killed).
 namespace {
 
 constexpr std::uint64_t smallest_max_size_bytes = 64 * 1024;
-constexpr std::uint64_t smallest_keep_bytes = 1024 * 1024;
+constexpr std::uint64_t smallest_room_bytes = 1024 * 1024;
 constexpr double longest_duration_seconds = 1e9;
 
 std::uint64_t parse_number(const std::string& option, const std::string& text, std::uint64_t lowest,
@@ -137,7 +137,7 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
-      {"--room", [](Options& o, Text name, Text text) { o.keep_bytes = parse_bytes(name, text); }},
+      {"--room", [](Options& o, Text name, Text text) { o.room_bytes = parse_bytes(name, text); }},
       {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
       {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
       {"--pid",
@@ -181,8 +181,8 @@ void check_together(const Options& options) {
   if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
     throw UsageError("--max-size must be at least 64k");
   }
-  if (options.keep_bytes == 0) return;
-  if (options.keep_bytes < smallest_keep_bytes) throw UsageError("--room must be at least 1M");
+  if (options.room_bytes == 0) return;
+  if (options.room_bytes < smallest_room_bytes) throw UsageError("--room must be at least 1M");
   if (options.sample_mean_bytes == 0) {
     throw UsageError("--room needs --sample BYTES; a recording of every call stops at --max-size");
   }
@@ -241,7 +241,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
                          arguments.end());
   check_together(options);
   // In an attached process most resident pages belong to blocks from before.
-  if (options.process != 0 || options.keep_bytes != 0) {
+  if (options.process != 0 || options.room_bytes != 0) {
     options.residency = false;
     options.kernel_events = false;
   }

@@ -27,7 +27,7 @@ struct Options {
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call
   std::uint64_t max_size_bytes = 0;     // 0 = no limit
-  std::uint64_t keep_bytes = 0;         // 0 = keep everything
+  std::uint64_t room_bytes = 0;         // 0 = keep everything
   std::uint64_t duration_ns = 0;        // 0 = no limit
   std::string control_path;
   bool starts_paused = false;

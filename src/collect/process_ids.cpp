@@ -16,16 +16,16 @@ std::uint64_t key_of(std::uint32_t pid_namespace, std::uint32_t id) {
 
 std::uint32_t ProcessIds::here(std::uint32_t pid_namespace, std::uint32_t id) {
   if (id == 0 || !is_elsewhere(pid_namespace)) return id;
-  if (!has_looked_) look();
+  if (!is_lookup_valid_) look();
   const std::uint64_t key = key_of(pid_namespace, id);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (const auto found = of_others_.find(id); found != of_others_.end()) return found->second;
+  if (const auto found = unreadable_.find(id); found != unreadable_.end()) return found->second;
   return known_[key] = next_stand_in_++;
 }
 
 void ProcessIds::look() {
-  has_looked_ = true;
-  of_others_.clear();
+  is_lookup_valid_ = true;
+  unreadable_.clear();
   for (const std::uint32_t process_id : numbers_in("/proc")) {
     const std::string name = std::to_string(process_id);
     const std::uint32_t pid_namespace = pid_namespace_of(name);
@@ -35,7 +35,7 @@ void ProcessIds::look() {
     if (pid_namespace != 0) {
       known_[key_of(pid_namespace, id)] = process_id;
     } else {
-      of_others_[id] = process_id;
+      unreadable_[id] = process_id;
     }
   }
 }

@@ -23,16 +23,16 @@ class ProcessIds {
   // up gets a permanent stand-in id.
   std::uint32_t here(std::uint32_t pid_namespace, std::uint32_t id);
   // Processes may have started since: the next lookup rescans.
-  void forget_look() noexcept { has_looked_ = false; }
+  void expire_lookup() noexcept { is_lookup_valid_ = false; }
 
  private:
   void look();
 
   std::uint32_t own_namespace_;
-  bool has_looked_ = false;
+  bool is_lookup_valid_ = false;
   std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by namespace << 32 | id there
   // Processes whose namespace cannot be read, by their id there.
-  std::unordered_map<std::uint32_t, std::uint32_t> of_others_;
+  std::unordered_map<std::uint32_t, std::uint32_t> unreadable_;
   std::uint32_t next_stand_in_ = first_stand_in;
 };
 

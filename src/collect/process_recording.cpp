@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t oldest_event_ns = 1'000'000'000;
 // A chunk is begun for a lane once its ring holds this fraction; fewer slots wait in the ring, which is
 // allocated anyway.
-constexpr std::uint64_t least_part = 8;
+constexpr std::uint64_t least_fraction = 8;
 constexpr std::uint64_t write_interval_ns = 100'000'000;
 constexpr std::uint64_t first_name_pause_ns = 10'000'000;
 // A trace reader accepts 2^21 threads. A process with more than this many loses their names and events; the
@@ -55,7 +55,7 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
   file_.write(metadata_);
   const bool is_file = context.output_descriptor < 0;
-  if (context.options.keep_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.keep_bytes);
+  if (context.options.room_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.room_bytes);
 }
 
 trace::Metadata ProcessRecording::describe() const {
@@ -164,7 +164,7 @@ void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainR
   const std::uint64_t ring = drain.ring_slots();
   result.fullest_slots = std::max(result.fullest_slots, waiting * (session::lane_ring_slots / ring));
   if (drain.chunk() == nullptr) {
-    if (waiting < ring / (context_.encoders.has_room() ? least_part : 2)) return;
+    if (waiting < ring / (context_.encoders.has_room() ? least_fraction : 2)) return;
     if (!context_.encoders.has_room()) write_stalest_chunk();
     owners_with_chunk_.push_back(static_cast<std::uint32_t>(&owner - lanes_.data()));
   }
@@ -283,7 +283,7 @@ void ProcessRecording::write_waiting() {
   write_pending();
 }
 
-void ProcessRecording::roll_on(bool has_room) {
+void ProcessRecording::roll(bool has_room) {
   if (!roller_) return;
   if (roller_->is_due(file_.bytes())) {
     const std::uint64_t now_ns = context_.clock.now_ns();
@@ -292,20 +292,20 @@ void ProcessRecording::roll_on(bool has_room) {
   }
   if (!roller_->is_done() && (has_room || !roller_->is_under_way())) return;
   write_pending();
-  if (std::optional<RolledTrace> rolled = roller_->finish(file_.bytes())) go_on_with(*rolled);
+  if (std::optional<RolledTrace> rolled = roller_->finish(file_.bytes())) switch_to(*rolled);
 }
 
-void ProcessRecording::go_on_with(RolledTrace& rolled) {
+void ProcessRecording::switch_to(RolledTrace& rolled) {
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
     owner.thread.index = rolled.number_of(owner.thread.index);
-    owner.drain->number_anew(rolled.thread_events()[owner.thread.index]);
+    owner.drain->restart_numbering(rolled.thread_events()[owner.thread.index]);
   }
   thread_count_ = static_cast<std::uint32_t>(rolled.thread_events().size());
   metadata_.forgotten_before_ns = rolled.forgotten_before_ns();
   metadata_.forgotten_events = rolled.forgotten_events();
-  memory_.begin_anew();
-  file_.go_on_with(rolled.take_writer(), rolled.events());
+  memory_.restart();
+  file_.switch_to(rolled.take_writer(), rolled.events());
 }
 
 void ProcessRecording::write_pending() {

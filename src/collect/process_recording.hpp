@@ -97,7 +97,7 @@ class ProcessRecording {
   void keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes);
   // With --room: starts to drop freed blocks when the file has grown, or switches to the new file. has_room:
   // whether there is space for events until then; otherwise the lanes wait.
-  void roll_on(bool has_room);
+  void roll(bool has_room);
   // Writes all pending events and the tables they need.
   void write_waiting();
   // Scans some of the resident pages, if a scan is active.
@@ -138,7 +138,7 @@ class ProcessRecording {
   void look_for_ended_threads();
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
-  void go_on_with(RolledTrace& rolled);
+  void switch_to(RolledTrace& rolled);
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
   void write_pending();
   std::uint64_t table_bytes() const noexcept;

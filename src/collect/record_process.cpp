@@ -42,7 +42,7 @@ std::string milliseconds(std::uint64_t time_ns) {
   return std::to_string(hundredths / 100) + "." + (digits.size() == 1 ? "0" : "") + digits + " ms";
 }
 
-void say_begin(const AttachedProcess& attached, const Options& options, const Messages& messages) {
+void announce_begin(const AttachedProcess& attached, const Options& options, const Messages& messages) {
   const std::string threads =
       attached.threads() == 1 ? "its thread" : "its " + std::to_string(attached.threads()) + " threads";
   messages.say("recording process " + std::to_string(options.process) +
@@ -94,7 +94,7 @@ int record_process(const Options& options) {
   clock.calibrate();
   Collector collector(options, clock, session, names, "", context_of(options, clock, stream, attached));
   collector.begin_attached(attached);
-  say_begin(attached, options, messages);
+  announce_begin(attached, options, messages);
   collector.run_to_end();
   attached.detach();
 

@@ -47,7 +47,7 @@ StartedProcesses::~StartedProcesses() = default;
 
 // Entries are read in slot order but may have been written in any order: their ticks give the sequence.
 void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
-  ids_.forget_look();
+  ids_.expire_lookup();
   const std::uint32_t count = control.start_note_count.load(std::memory_order_acquire);
   if (count == seen_note_count_) return;
   seen_note_count_ = count;

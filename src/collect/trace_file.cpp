@@ -65,7 +65,7 @@ void TraceFile::write_events(std::uint32_t thread, LaneDrain& drain, StackDefini
   if (!is_failed()) events_ += drain.count();
 }
 
-void TraceFile::go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept {
+void TraceFile::switch_to(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept {
   writer_ = std::move(writer);
   events_ = events;
 }

@@ -32,7 +32,7 @@ class TraceFile {
   // Writes the chunk that `drain` has begun; the caller ends it.
   void write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions);
   // Switches to this writer, whose file has this many events and replaces the old file.
-  void go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept;
+  void switch_to(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept;
   void finish(const trace::End& end);
 
   const std::string& path() const noexcept { return path_; }

@@ -59,7 +59,7 @@ std::optional<RolledTrace> TraceRoller::finish(std::uint64_t file_bytes) {
     rolled.reset();
   }
   unlink(new_path().c_str());
-  next_bytes_ = file_bytes + keep_bytes_ / 8;
+  next_bytes_ = file_bytes + room_bytes_ / 8;
   return std::nullopt;
 }
 

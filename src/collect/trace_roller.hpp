@@ -15,9 +15,9 @@ namespace heapwright::collect {
 
 class TraceRoller {
  public:
-  // The old and the new trace together stay below keep_bytes, except for events written meanwhile.
-  TraceRoller(std::string path, std::uint64_t keep_bytes)
-      : path_(std::move(path)), keep_bytes_(keep_bytes), next_bytes_(roll_at()) {}
+  // The old and the new trace together stay below room_bytes, except for events written meanwhile.
+  TraceRoller(std::string path, std::uint64_t room_bytes)
+      : path_(std::move(path)), room_bytes_(room_bytes), next_bytes_(roll_at()) {}
   // Abandons the current roll; the old trace stays.
   ~TraceRoller() { give_up(); }
   TraceRoller(const TraceRoller&) = delete;
@@ -36,12 +36,12 @@ class TraceRoller {
   void give_up();
 
  private:
-  std::uint64_t roll_at() const noexcept { return keep_bytes_ / 8 * 5; }
+  std::uint64_t roll_at() const noexcept { return room_bytes_ / 8 * 5; }
   std::string new_path() const { return path_ + ".new"; }
   void make(std::uint64_t now_ns);
 
   std::string path_;
-  std::uint64_t keep_bytes_;
+  std::uint64_t room_bytes_;
   std::uint64_t next_bytes_;  // when the next roll is due
   std::uint64_t whole_bytes_ = 0;
   std::atomic<bool> is_given_up_ = false;

@@ -63,7 +63,7 @@ bool is_kept() noexcept { return keeper.process != 0 && raw_syscall(SYS_kill, ke
 
 // A file with our name belongs to an earlier image of this process, or to an earlier process with its id: its
 // keeper finds it under another name.
-void put_aside(long process) noexcept {
+void move_stale_page(long process) noexcept {
   const PageName name = counters::page_name(process, page_ending);
   if (!is_kept()) {
     counters::remove_page(name);
@@ -83,7 +83,7 @@ long open_file() noexcept {
   file_name = counters::page_name(process, page_ending);
   const long file = counters::create_page(file_name);
   if (file != -EEXIST) return file;
-  put_aside(process);
+  move_stale_page(process);
   return counters::create_page_of(process, page_ending, file_name);
 }
 

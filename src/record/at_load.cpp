@@ -40,7 +40,7 @@ __attribute__((constructor)) void at_load() {
     prepare_starts();
   }
   const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
-  if (!follows && environ != nullptr) leave_no_trace_in(environ);
+  if (!follows && environ != nullptr) remove_session_from(environ);
 }
 
 // Runs after the program's own destructors and exit handlers.

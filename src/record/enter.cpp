@@ -76,7 +76,7 @@ const void* caller_of(const void* frame) noexcept { return static_cast<void* con
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
+void classify_nested(ThreadRecorder& thread, const void* frame) noexcept {
   const void* caller = caller_of(frame);
   if (&thread == &calling_libc) {
     if (!is_call_of_libc(caller)) count_dropped(thread);
@@ -117,7 +117,7 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   }
   if (thread.activity != Activity::program) {
     if (!encloses(frame, thread.hook_frame)) {
-      judge_nested(thread, frame);
+      classify_nested(thread, frame);
       return nullptr;
     }
     recover(thread);
@@ -155,7 +155,7 @@ ThreadRecorder* enter_slow(const void* frame) noexcept {
   const bool is_in_operator =
       thread->activity == Activity::real_call && thread->pending_kind != EventKind::none;
   if (is_in_operator) return is_call_of_operator(caller_of(frame)) ? nullptr : begin_stand_in(*thread);
-  judge_nested(*thread, frame);
+  classify_nested(*thread, frame);
   return nullptr;
 }
 

@@ -187,7 +187,7 @@ bool find_session_text() noexcept {
   return false;
 }
 
-void leave_no_trace_in(char** variables) noexcept {
+void remove_session_from(char** variables) noexcept {
   for (char** variable = variables; *variable != nullptr;) {
     bool is_removed = starts_with(*variable, session::session_variable);
     if (starts_with(*variable, "LD_PRELOAD=")) {

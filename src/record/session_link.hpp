@@ -19,7 +19,7 @@ bool find_session_text() noexcept;
 
 // Removes the recording from the environment, so that programs started by this one run without it. In place:
 // nothing is allocated.
-void leave_no_trace_in(char** variables) noexcept;
+void remove_session_from(char** variables) noexcept;
 
 // Opens the session's file, by its path or through the collector's door. -1: neither works.
 int open_session() noexcept;

@@ -130,7 +130,7 @@ bool ChangeRequest::has_phases() const noexcept {
   return std::any_of(phases.begin(), phases.end(), [](const std::string& phase) { return !phase.empty(); });
 }
 
-bool ChangeRequest::puts_off() const noexcept {
+bool ChangeRequest::defers_frees() const noexcept {
   return std::any_of(parts.begin(), parts.end(),
                      [](const ChangePart& part) { return part.change == Change::deferred_free; });
 }

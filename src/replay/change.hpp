@@ -80,7 +80,7 @@ struct ChangeRequest {
 
   bool has_phase(std::size_t part) const noexcept { return part < phases.size() && !phases[part].empty(); }
   bool has_phases() const noexcept;
-  bool puts_off() const noexcept;
+  bool defers_frees() const noexcept;
   // 0: none.
   std::uint8_t part_of(std::uint32_t stack) const noexcept {
     return stack < part_of_stack.size() ? part_of_stack[stack] : std::uint8_t{0};

@@ -262,13 +262,13 @@ void ChangeMarker::settle(const Block& block) {
                  [&](Operation& made) { made.size = block.largest & largest_size; });
 }
 
-bool ChangeMarker::puts_off(std::uint32_t slot) const noexcept {
+bool ChangeMarker::is_deferred(std::uint32_t slot) const noexcept {
   const auto part = slot < blocks_.size() ? blocks_[slot].part : 0U;
   return part != 0 && request_.parts[part - 1U].change == Change::deferred_free;
 }
 
-std::size_t ChangeMarker::put_off(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
-                                  std::uint32_t stack) {
+std::size_t ChangeMarker::defer_free(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
+                                     std::uint32_t stack) {
   Block& block = block_of(operation.slot);
   growth_.pass(lane);
   const auto part = block.part - 1U;

@@ -58,11 +58,11 @@ class ChangeMarker {
   // The lane's next operation, which frees a block.
   void release(std::uint32_t lane, Operation& operation);
   // Whether the free of the slot's block is deferred.
-  bool puts_off(std::uint32_t slot) const noexcept;
+  bool is_deferred(std::uint32_t slot) const noexcept;
   // Used instead of release(): the operation by which the lane frees such a block, with the allocating call's
   // stack. Returns the part's number.
-  std::size_t put_off(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
-                      std::uint32_t stack);
+  std::size_t defer_free(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
+                         std::uint32_t stack);
   // The deferred frees; the caller reports each by freed().
   WaitingFrees& waiting() noexcept { return waiting_; }
   void freed(const WaitingFree& free, bool by_caller) noexcept;

@@ -47,7 +47,7 @@ class Planner {
           const ChangeRequest& change, const Window& window, bool has_times)
       : window_(window),
         lanes_(schedule.thread_of_lane.size()),
-        puts_off_(change.puts_off()),
+        defers_frees_(change.defers_frees()),
         has_phases_(change.has_phases()),
         main_lane_(main_lane_of(source, schedule)),
         marks_(choose_marks(source, window)),
@@ -67,7 +67,7 @@ class Planner {
     current_ = main_lane_;
     header_.begin_ns = window.from_ns;
     header_.end_ns = std::min(last_ns_of(source), window.to_ns);
-    if (puts_off_) header_.background_lane = lanes_ + 1;
+    if (defers_frees_) header_.background_lane = lanes_ + 1;
     if (has_times) program_time_.emplace(source.metadata(), lanes_ + 2);
   }
 
@@ -247,13 +247,13 @@ class Planner {
   // more, by its own thread or by the background lane.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
     std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size() + (window_.is_part() ? 1 : 0)});
-    if (puts_off_) bounds.push_back({});
-    bounds[main_lane_].operations += 2 * lanes_ + (puts_off_ ? 1 : 0);
+    if (defers_frees_) bounds.push_back({});
+    bounds[main_lane_].operations += 2 * lanes_ + (defers_frees_ ? 1 : 0);
     for (std::size_t lane = 0; lane < lanes_; ++lane) bounds[lane].thread = schedule.thread_of_lane[lane];
     for (const auto& job : schedule.jobs) {
       const std::uint64_t events = job.chunk->count;
-      bounds[job.lane].operations += (puts_off_ ? 3 : 2) * events;
-      if (puts_off_) bounds.back().operations += events;
+      bounds[job.lane].operations += (defers_frees_ ? 3 : 2) * events;
+      if (defers_frees_) bounds.back().operations += events;
     }
     return bounds;
   }
@@ -376,7 +376,7 @@ class Planner {
     operation.size = block.size & largest_size;
     operation.alignment_log2 = alignment_log2 & 31U;
     operation.slot = block.slot;
-    if (puts_off_ && changes_.puts_off(block.slot)) return put_off(lane, operation, block.stack);
+    if (defers_frees_ && changes_.is_deferred(block.slot)) return defer_free(lane, operation, block.stack);
     operation.generation = slots_.advance(block.slot, 1);
     if (!changes_.is_idle()) changes_.release(lane, operation);
     writer_.add(lane, operation, block.stack);
@@ -384,8 +384,8 @@ class Planner {
     change_live(block.size, 0);
   }
 
-  void put_off(std::uint32_t lane, const Operation& release, std::uint32_t stack) {
-    const auto part = changes_.put_off(lane, now_ns_, release, stack);
+  void defer_free(std::uint32_t lane, const Operation& release, std::uint32_t stack) {
+    const auto part = changes_.defer_free(lane, now_ns_, release, stack);
     Operation later = release;
     later.kind = serve_later;
     later.generation = slots_.advance(release.slot, 2);
@@ -428,7 +428,7 @@ class Planner {
 
   Window window_;
   std::size_t lanes_;  // with events
-  bool puts_off_;
+  bool defers_frees_;
   bool has_phases_;  // requested by a change
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;

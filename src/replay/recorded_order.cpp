@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t turn_window = 16384;
 // A hand-over takes less than a microsecond while the next thread still spins; a sleeping one takes ten.
-constexpr int looks = 4000;
+constexpr int most_spins = 4000;
 // A lane sleeps through longer turns of others: spinning takes a processor from them.
 constexpr std::uint32_t short_turn = 200;  // operations
 constexpr std::uint64_t longest_sleep_ns = 1'000'000'000;
@@ -26,8 +26,8 @@ constexpr std::uint32_t sleeps = 2;
 constexpr std::uint32_t may_end = 3;
 
 // Until the word is neither of the two waiting states.
-void await_change(std::atomic<std::uint32_t>& word, bool looks_on) noexcept {
-  for (int look = 0; looks_on && look < looks; ++look) {
+void await_change(std::atomic<std::uint32_t>& word, bool spins) noexcept {
+  for (int spin = 0; spins && spin < most_spins; ++spin) {
     if (word.load(std::memory_order_acquire) != waits) return;
     platform::pause();
   }
@@ -88,9 +88,9 @@ void RecordedOrder::run_lane(std::uint32_t lane) {
   stage_.enter(lane);
   system_calls_.enter(lane);
   const bool ends = stage_.plan().lanes()[lane].ends != 0;
-  bool looks_on = true;
+  bool spins = true;
   while (true) {
-    await_change(stage_.lane(lane).word, looks_on);
+    await_change(stage_.lane(lane).word, spins);
     if (stage_.lane(lane).word.load(std::memory_order_acquire) == may_end) return;
     stage_.lane(lane).word.store(waits, std::memory_order_release);
     while (!is_over_ && turn_.lane == lane) take_turn(lane);
@@ -101,7 +101,7 @@ void RecordedOrder::run_lane(std::uint32_t lane) {
     }
     // Read before the turn is handed over: from then on this lane may be joined.
     const bool is_done = stage_.lane(lane).operations.is_at_end();
-    looks_on = turn_.count < short_turn;
+    spins = turn_.count < short_turn;
     give_turn(turn_.lane, has_turn);
     if (is_done && ends) return;
   }

@@ -18,7 +18,7 @@ using Server = Servers::Server;
 using Served = Servers::Served;
 
 // The servers of the calling thread.
-struct Asked {
+struct Current {
   Servers::Place* servers = nullptr;  // by part
   const ChangePart* parts = nullptr;
   std::size_t part_count = 0;
@@ -27,7 +27,7 @@ struct Asked {
   Slot* slots = nullptr;
   std::size_t slot_count = 0;
 };
-constinit thread_local Asked asked;
+constinit thread_local Current current;
 
 // One part's server for the calling thread.
 struct Part {
@@ -37,8 +37,8 @@ struct Part {
 
 Part part_of(const Operation& operation) noexcept {
   const auto number = operation.part();
-  if (number >= asked.part_count) refuse_damaged();
-  return {asked.parts[number].change, reinterpret_cast<Server&>(asked.servers[number])};
+  if (number >= current.part_count) refuse_damaged();
+  return {current.parts[number].change, reinterpret_cast<Server&>(current.servers[number])};
 }
 
 // Alignment for a malloc call: a type's size is a multiple of its alignment, and so is an array's size.
@@ -47,7 +47,7 @@ Served request_of(const Operation& operation) noexcept {
   const auto of_size =
       static_cast<std::uint64_t>(std::min(std::countr_zero(std::uint64_t{operation.size}), most));
   const std::uint64_t wanted = operation.alignment_log2;
-  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U, asked.lane};
+  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U, current.lane};
 }
 
 template <typename Memory>
@@ -77,13 +77,14 @@ void* allocate(const Part& part, const Served& wanted) noexcept {
 
 // The arena of another lane. Lanes follow each other in the array.
 Servers::CountedArena& arena_of(std::uint32_t lane, const Part& part) noexcept {
-  const auto lanes_on = static_cast<std::ptrdiff_t>(lane) - static_cast<std::ptrdiff_t>(asked.lane);
+  const auto lanes_on = static_cast<std::ptrdiff_t>(lane) - static_cast<std::ptrdiff_t>(current.lane);
   auto* const place = reinterpret_cast<Servers::Place*>(&part.server);
-  return reinterpret_cast<Server*>(place + lanes_on * static_cast<std::ptrdiff_t>(asked.part_count))->counted;
+  return reinterpret_cast<Server*>(place + lanes_on * static_cast<std::ptrdiff_t>(current.part_count))
+      ->counted;
 }
 
 void leave_arena(const Part& part, const Served& given) noexcept {
-  if (given.lane == asked.lane) {
+  if (given.lane == current.lane) {
     --part.server.counted.live;
   } else {
     arena_of(given.lane, part).released_by_others.fetch_add(1, std::memory_order_release);
@@ -112,7 +113,7 @@ void make(const Operation& operation, Slot& slot) noexcept {
   if (operation.serving() == serve_first) reset(part);
   const Served wanted = request_of(operation);
   void* block = allocate(part, wanted);
-  Served& given = asked.served[operation.slot];
+  Served& given = current.served[operation.slot];
   if (operation.moves() && slot.block != nullptr) {
     std::memcpy(block, slot.block, std::min<std::uint64_t>(given.size, wanted.size));
     deallocate(part, slot.block, given);
@@ -125,7 +126,7 @@ void make(const Operation& operation, Slot& slot) noexcept {
 void release(const Operation& operation, Slot& slot) noexcept {
   if (slot.block == nullptr) refuse_damaged();
   const Part part = part_of(operation);
-  const Served& given = asked.served[operation.slot];
+  const Served& given = current.served[operation.slot];
   deallocate(part, slot.block, given);
   if (part.change == Change::arena) leave_arena(part, given);
   if (operation.serving() == serve_last) reset(part);
@@ -135,8 +136,8 @@ void release(const Operation& operation, Slot& slot) noexcept {
 // The other slot belongs to this thread too: no other thread uses a block between the begin and the end of
 // its growth.
 void take(const Operation& operation, Slot& slot) noexcept {
-  if (operation.size >= asked.slot_count) refuse_damaged();
-  slot.block = std::exchange(asked.slots[operation.size].block, nullptr);
+  if (operation.size >= current.slot_count) refuse_damaged();
+  slot.block = std::exchange(current.slots[operation.size].block, nullptr);
   slot.touched_pages = 0;
 }
 
@@ -185,12 +186,12 @@ Servers::~Servers() {
 }
 
 void Servers::enter(std::uint32_t lane) noexcept {
-  asked = {&place_of(lane, 0), header_.parts.data(), part_count_,  lane,
-           served_.begin(),    slots_.begin(),       slots_.size()};
+  current = {&place_of(lane, 0), header_.parts.data(), part_count_,  lane,
+             served_.begin(),    slots_.begin(),       slots_.size()};
 }
 
 void serve(const Operation& operation, Slot& slot) noexcept {
-  if (asked.served == nullptr) refuse_damaged();
+  if (current.served == nullptr) refuse_damaged();
   if (operation.makes()) return make(operation, slot);
   if (operation.kind == serve_take) return take(operation, slot);
   if (!operation.is_served()) refuse_damaged();

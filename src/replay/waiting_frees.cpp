@@ -8,7 +8,7 @@
 namespace heapwright::replay {
 
 WaitingFrees::WaitingFrees(const ChangeRequest& request, std::size_t lanes)
-    : request_(request), parts_(request.puts_off() ? request.parts.size() : 0), queues_(lanes * parts_) {}
+    : request_(request), parts_(request.defers_frees() ? request.parts.size() : 0), queues_(lanes * parts_) {}
 
 void WaitingFrees::end_row(std::uint32_t lane) noexcept {
   for (std::size_t part = 0; part < parts_; ++part) queue_of(lane, part).is_row_open = false;

@@ -30,9 +30,9 @@ bool is_text(const EventBatch& batch, std::size_t event) {
 
 // Replaces names given by the program. A name is a run of events, which may continue in the thread's next
 // batch.
-class SaidTexts {
+class AnnotationTexts {
  public:
-  explicit SaidTexts(const std::function<std::string(std::string)>& said) : said_(said) {}
+  explicit AnnotationTexts(const std::function<std::string(std::string)>& said) : said_(said) {}
 
   // next: the thread's next batch, or nullptr. replaced: how many events at the start of `batch` have already
   // been replaced; returns that of `next`.
@@ -117,7 +117,7 @@ void write_scans(const Reader& reader, const Replacements& with, Writer& writer)
 void write_all_events(const Reader& reader, const Replacements& with, Writer& writer,
                       const CopyProgress& on_progress) {
   DecodeScratch scratch;
-  SaidTexts texts(with.said);
+  AnnotationTexts texts(with.said);
   EventBatch batch;
   EventBatch next;
   std::size_t replaced = 0;

@@ -24,7 +24,7 @@ TEST(ProcessIds, AProcessElsewhereThatIsGoneIsNoOtherOne) {
   const std::uint32_t first = ids.here(nobodys, 1);
   EXPECT_GE(first, ProcessIds::first_stand_in);
   EXPECT_NE(ids.here(nobodys, 2), first);
-  ids.forget_look();
+  ids.expire_lookup();
   EXPECT_EQ(ids.here(nobodys, 1), first);
   EXPECT_EQ(ids.here(nobodys, 0), 0u);
 }

@@ -59,7 +59,7 @@ class Program {
   }
 
   // From now on written to another trace.
-  void number_anew(RolledTrace& rolled) {
+  void restart_numbering(RolledTrace& rolled) {
     for (Told& told : threads_) {
       if (told.has_ended) continue;
       told.number = rolled.number_of(told.number);
@@ -256,7 +256,7 @@ TEST_F(Rolling, AnyProgramsLivingBlocksAndLatestEventsStayAsTheyWere) {
       program.write(*writer);
       ASSERT_TRUE(rolled->catch_up(trace::InputFile(path("old"), writer->bytes_written()), old_bytes));
       const std::uint64_t from_ns = rolled->forgotten_before_ns();
-      program.number_anew(*rolled);
+      program.restart_numbering(*rolled);
       const std::uint64_t events = rolled->events();
       writer = rolled->take_writer();
       std::filesystem::rename(path("new"), path("old"));

@@ -13,7 +13,7 @@
 namespace heapwright::collect::testing {
 namespace {
 
-constexpr std::uint64_t keep_bytes = 1 << 20;
+constexpr std::uint64_t room_bytes = 1 << 20;
 
 class Keeping : public ::testing::Test {
  protected:
@@ -64,7 +64,7 @@ void expect_kept(const trace::Reader& reader, std::uint64_t count, std::uint64_t
 TEST_F(Keeping, TheFileStaysBelowItAndTheFirstBlocksStayInIt) {
   const Outcome outcome = run_.run(options(), {fake_program, "churn", "5000", "150", "5000"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_LT(std::filesystem::file_size(trace_path()), keep_bytes);
+  EXPECT_LT(std::filesystem::file_size(trace_path()), room_bytes);
   EXPECT_FALSE(std::filesystem::exists(trace_path() + ".new"));
   const trace::Reader reader = trace::Reader::open(trace_path());
   EXPECT_TRUE(reader.damage().empty());
@@ -139,7 +139,7 @@ TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
   EXPECT_NE(outcome.errors.find("live blocks fill the size that --room allows"), std::string::npos)
       << outcome.errors;
   // What the rings hold at that moment comes on top.
-  EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes + keep_bytes / 8);
+  EXPECT_LE(std::filesystem::file_size(trace_path()), room_bytes + room_bytes / 8);
   EXPECT_EQ(trace::Reader::open(trace_path()).end().reason, trace::EndReason::size_limit);
 }
 

@@ -30,10 +30,10 @@ TEST(Changes, AreReadFromOneWord) {
   EXPECT_EQ(parts[3].change, Change::deferred_free);
   EXPECT_EQ(parts[3].number, usual_wait_ms);
   EXPECT_EQ(request.phases, (std::vector<std::string>{"a load", "", "", ""}));
-  EXPECT_TRUE(request.has_phases() && request.puts_off());
+  EXPECT_TRUE(request.has_phases() && request.defers_frees());
   EXPECT_EQ(changes_of("deferred_free:250").parts[0].number, 250u);
   EXPECT_FALSE(changes_of("arena+exit_policy").has_phases());
-  EXPECT_FALSE(changes_of("arena+exit_policy").puts_off());
+  EXPECT_FALSE(changes_of("arena+exit_policy").defers_frees());
   EXPECT_NE(refusal_of("arenas").find("no change arenas; there are: arena, node_pool"), std::string::npos);
   EXPECT_NE(refusal_of("").find("there are"), std::string::npos);
   EXPECT_NE(refusal_of("reserve:8").find("reserve takes nothing after a colon"), std::string::npos);

@@ -143,7 +143,7 @@ void recover(Thread& thread) noexcept {
 
 // A nested call by the allocator is part of the real call. One made by a signal handler belongs to the
 // program and is missing from the trace.
-void judge_nested(const Thread& thread, std::uint64_t frame) noexcept {
+void classify_nested(const Thread& thread, std::uint64_t frame) noexcept {
   const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(frame)[1];
   const RecordingAgent& agent = heapwright_agent;
   if (caller - agent.allocator_code < agent.allocator_code_bytes) return;
@@ -187,7 +187,7 @@ Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
     recover(*thread);
     return thread;
   }
-  judge_nested(*thread, frame);
+  classify_nested(*thread, frame);
   return nullptr;
 }
 
