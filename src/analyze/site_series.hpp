@@ -5,7 +5,6 @@
 // A site gets a row when it first holds something at the end of a bin. There are at most most_rows: beyond
 // that, a site whose live bytes exceed the most that the smallest row ever held takes over that row, and its
 // series begins there.
-// smallest row ever held takes that row, and its own course begins there.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ class AttachedProcess {
   std::uint64_t threads() const;
   // CLOCK_MONOTONIC when the agent was last seen in the process. 0: unknown.
   std::uint64_t seen_monotonic_ns() const;
-  // What its agent does not see.
+  // Calls that its agent does not see.
   std::vector<std::string> unseen() const;
 
  private:

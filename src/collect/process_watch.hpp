@@ -55,10 +55,10 @@ class ProcessWatch {
 
   pid_t process_id_;
   bool is_elsewhere_;
-  std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // of one elsewhere, by the id it tells
-  int process_file_ = -1;  // pidfd; -1: out of files, asked by id instead
+  std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // by the id it reports, if is_elsewhere_
+  int process_file_ = -1;  // pidfd; -1: out of descriptors, polled by id instead
   int status_file_ = -1;
-  int charge_file_ = -1;  // of the cgroup that it was in at first
+  int charge_file_ = -1;  // of its initial cgroup
   bool is_gone_ = false;
 };
 

@@ -43,7 +43,7 @@ std::string why_not_executable(const std::string& path) {
   return "'" + path + "' is not executable; make it so with: chmod +x " + path;
 }
 
-// As execvp() does, and with the reason when it would fail.
+// Like execvp(), but gives the reason for a failure.
 Found find_program(const std::string& name, const std::string& search_path) {
   if (name.find('/') != std::string::npos) {
     if (is_regular_executable(name)) return {name, ""};
@@ -71,7 +71,7 @@ std::string first_line(int file) {
   return head.substr(0, head.find('\n'));
 }
 
-// "#!/usr/bin/env -S python3 -u" as the kernel and env would take it apart.
+// "#!/usr/bin/env -S python3 -u", parsed like the kernel and env do.
 struct InterpreterLine {
   std::string path;
   std::string argument;  // all the rest of the line, one argument
@@ -90,8 +90,8 @@ InterpreterLine parse_interpreter(const std::string& line) {
   return parsed;
 }
 
-// "env NAME" only starts another program, which would not be recorded unless
-// children are: that program is started directly.
+// "env NAME" only starts another program, which would be recorded only with --children, so that program is
+// started directly.
 std::vector<std::string> program_behind_env(const InterpreterLine& line) {
   const std::size_t slash = line.path.rfind('/');
   if (line.path.substr(slash == std::string::npos ? 0 : slash + 1) != "env") return {};

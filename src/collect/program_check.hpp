@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the program that a command starts and says beforehand whether it can
-// be recorded: a preloaded library is ignored by some programs and breaks
-// others.
+// Finds the program that a command starts and checks beforehand whether it can be recorded: some programs
+// ignore a preloaded library, others break with it.
 #pragma once
 
 #include <string>
@@ -15,12 +14,11 @@ struct ProgramCheck {
   std::string path;                    // to be executed
   std::vector<std::string> arguments;  // argv; argv[0] as typed
   std::string executable;              // the ELF file that will run
-  bool is_starter = false;             // a shell or env: what matters is what it starts
+  bool is_starter = false;             // a shell or env: the program that it starts matters
   std::vector<std::string> notes;      // what the recorder will not see
 };
 
-// Whether the program of this path is for starting another one: a shell, env,
-// setpriv and the like.
+// Whether the program at this path is made to start another one: a shell, env, setpriv and the like.
 bool is_starter(const std::string& path);
 
 // `command` is not empty. `search_path` is the PATH variable's value.

@@ -5,8 +5,8 @@
 
 namespace heapwright::collect {
 
-// Records options.process, which runs already, and tells about it. Returns this program's exit code; throws
-// UsageError when the recording cannot begin.
+// Records the running process options.process, and reports. Returns this program's exit code; throws
+// UsageError if the recording cannot begin.
 int record_process(const Options& options);
 
 }  // namespace heapwright::collect

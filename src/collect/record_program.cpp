@@ -56,8 +56,7 @@ std::string with_library_behind(const Options& options, const std::string& libra
   return library + ":" + absolute_library("the library", options.behind_path, "--behind");
 }
 
-// The limit on the size of files is meant for traces; the session's sparse
-// file would fall under it as well.
+// The file size limit is meant for traces, but would also apply to the session's sparse file.
 std::unique_ptr<SessionMemory> make_session() {
   const rlimit before = raise_limit(RLIMIT_FSIZE);
   auto session = std::make_unique<SessionMemory>();
@@ -65,7 +64,7 @@ std::unique_ptr<SessionMemory> make_session() {
   return session;
 }
 
-// What is known of processes without a trace.
+// Adds the facts about processes without a trace.
 void add_processes(Report& report, const Options& options, const Collector& collector,
                    const session::Control& control) {
   report.follows_children = options.follow_children;
@@ -75,7 +74,7 @@ void add_processes(Report& report, const Options& options, const Collector& coll
   report.children_left_alone = control.children_left_alone.load();
 }
 
-// What the kernel tells is told of calls that are timed.
+// The kernel's records are used only for timed calls.
 void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
                         KernelEvents& kernel_events) {
   if (!options.kernel_events) return;

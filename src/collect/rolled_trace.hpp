@@ -51,7 +51,7 @@ class RolledTrace {
   std::uint32_t add_thread();
   // False if the old file does not have it.
   bool read_chunk(const trace::InputFile& old, std::uint64_t offset, trace::ChunkHeader& header);
-  // Both of the chunk that was read.
+  // Both use the chunk that was read.
   bool copy_events(trace::ChunkHeader header, std::uint32_t number);
   bool copy_threads(const trace::ChunkHeader& header);
 

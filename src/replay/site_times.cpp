@@ -47,7 +47,7 @@ void SiteTimes::add(std::uint32_t stack, std::uint8_t kind, std::uint64_t larges
   if (entry.calls++ == 0 && ++used_ * 2 > entries_.size()) grow();
 }
 
-// A free place gets the key.
+// A free entry gets the key.
 SiteTimes::Entry& SiteTimes::find(std::vector<Entry>& entries, std::uint64_t key) noexcept {
   const std::size_t mask = entries.size() - 1;
   auto at = static_cast<std::size_t>((key * 0x9e37'79b9'7f4a'7c15ULL) >> 32U) & mask;

@@ -72,7 +72,7 @@ std::vector<Mark> choose_marks(const order::Source& source, const Window& window
   }
   std::stable_sort(marks.begin(), marks.end(),
                    [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
-  // It stands for no time of its own.
+  // The mark at the begin has no time of its own.
   if (window.from_ns > 0 && !marks.empty()) marks.insert(marks.begin(), Mark{marks.front().time_ns, 0});
   return marks;
 }

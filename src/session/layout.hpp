@@ -289,7 +289,6 @@ inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 // socket of that name, and receive the descriptor. A file with another device and inode is not the session:
 // its collector is gone and another process has the name. (Credentials cannot identify the owner: a user
 // namespace maps them.)
-// namespace maps them to others.)
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 
 }  // namespace heapwright::session

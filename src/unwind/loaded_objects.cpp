@@ -66,7 +66,6 @@ bool take_build_id(ByteCursor notes, BuildId& id) {
 }
 
 // From the program headers in memory; empty if the object's first page does not hold its ELF header.
-// not hold its ELF header.
 BuildId read_build_id(const LoadedObject& object) {
   BuildId id;
   constexpr std::uint64_t header_page_bytes = 4096;

@@ -177,7 +177,6 @@ class Walk {
   }
 
   // The caller's RBP is needed: so is the word or register that it came from.
-  // came from.
   std::uint32_t carry_rbp(std::uint32_t bits, const Frame& caller, const Frame& frame) {
     const Rule rule = rule_of(block_, frame);
     if (rule.type() == RuleType::signal_frame) return bits;

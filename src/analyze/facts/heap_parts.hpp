@@ -9,7 +9,6 @@ namespace heapwright::analyze {
 // A part of the heap, at one of the scans. For the C library: [heap] is the main heap; each aligned 64 MiB
 // range is a heap of an arena; blocks with their own mapping are "mapped blocks". Other allocators have one
 // part, "heap". Sums of resident memory: used + partly_free + free_page + allocator = resident.
-// used + partly_free + free_page + allocator = resident.
 struct HeapPart {
   std::uint32_t scan = 0;  // of Facts::residency
   std::uint32_t kind = 0;  // of Facts::resident_names

@@ -59,7 +59,7 @@ inline std::size_t product_or_max(std::size_t count, std::size_t size) noexcept 
 // How a replaced operator is called: those with fewer arguments ignore the others.
 using Operator = void*(std::size_t, std::size_t, const void*);
 
-// A hook's address, known when the agent is linked: a cast would not be.
+// A hook's address as a link-time constant, which a cast would not be.
 union Hook {
   constexpr Hook(void* (*hook)(std::size_t)) noexcept : of_size(hook) {}
   constexpr Hook(void* (*hook)(std::size_t, std::size_t)) noexcept : of_two_sizes(hook) {}

@@ -13,7 +13,7 @@ class HeapPart(NamedTuple):
     """A part of the heap, at one of the scans. For the C library: [heap] is the main heap; each
     aligned 64 MiB range is a heap of an arena; blocks with their own mapping are "mapped blocks".
     Other allocators have one part, "heap". Sums of resident memory: used + partly_free + free_page
-    + allocator = resident. used + partly_free + free_page + allocator = resident.
+    + allocator = resident.
     """
 
     scan: int
