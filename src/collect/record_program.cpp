@@ -65,9 +65,7 @@ std::unique_ptr<SessionMemory> make_session() {
 }
 
 // Adds the facts about processes without a trace.
-void add_processes(Report& report, const Options& options, const Collector& collector,
-                   const session::Control& control) {
-  report.follows_children = options.follow_children;
+void add_processes(Report& report, const Collector& collector, const session::Control& control) {
   report.unrecorded = collector.started().unrecorded();
   report.more_unrecorded = collector.started().more_unrecorded();
   report.starts_lost = control.starts_lost.load();
@@ -169,7 +167,7 @@ int record_program(const Options& options) {
   const int exit_code = exit_code_of(collector.run(launch.process_id()));
   Report report = report_of(check, collector, clock);
   report.exit_code = exit_code;
-  add_processes(report, options, collector, session->control());
+  add_processes(report, collector, session->control());
   if (stream < 0) report.session_path = write_session(options, report, first_path);
   tell_of_losses(kernel_events, messages);
   tell(options, report, summary_file);

@@ -16,7 +16,6 @@ struct Report {
   int exit_code = 0;
   std::vector<FileSummary> files;
   std::vector<std::string> notes;
-  bool follows_children = false;
   std::vector<UnrecordedProcess> unrecorded;
   std::uint64_t more_unrecorded = 0;      // beyond those listed
   std::uint64_t starts_lost = 0;          // started when the table of starts was full
