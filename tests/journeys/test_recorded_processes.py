@@ -131,7 +131,7 @@ def test_the_report_says_what_is_not_known(tmp_path: Path) -> None:
     assert document["totals"]["releases_from_before"] >= 2000
     assert document["live_at_end_blocks"] >= 1000
     said = " ".join(ask("explain", path).stdout.split())
-    assert "blocks from before are unknown" in said
+    assert "earlier blocks are unknown" in said
     assert "complete: every call" not in said
     assert "attached to later" in " ".join(ask("info", path).stdout.split())
 

@@ -57,8 +57,7 @@ TEST(OptionsDeathTest, BadInputIsOneLineAndExitCodeTwo) {
   EXPECT_EXIT(Parsed({"--blocks", "9999999999999"}).options().count("blocks"), exits, "up to 10.12");
   EXPECT_EXIT(Parsed({"--scale", "0"}).options(), exits, "not a number above 0");
   EXPECT_EXIT(Parsed({"--scale", "nan"}).options(), exits, "not a number above 0");
-  EXPECT_EXIT(Parsed({"--policy", "third"}).options().choice("policy", {"first"}), exits,
-              "third is not known");
+  EXPECT_EXIT(Parsed({"--policy", "third"}).options().choice("policy", {"first"}), exits, "third is unknown");
 }
 
 TEST(OptionsDeathTest, TheAllocatorsFailureHasAnotherExitCode) {

@@ -115,7 +115,7 @@ TEST(Reserve, RefusesBlocksThatGiveWayToAnySize) {
     trace.free(0, time_ns += 100, 0x1000);
     trace.realloc(0, time_ns += 100, 0x2000, 0x1000, size, chosen);
   }
-  EXPECT_NE(refusal_of(trace, Change::reserve).find("others of any size"), std::string::npos);
+  EXPECT_NE(refusal_of(trace, Change::reserve).find("blocks of any size"), std::string::npos);
 }
 
 // Its blocks are made in a row: the last one need not have been made by the thread's last call.
