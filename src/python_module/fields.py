@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads the structs of C++ headers, and writes the two things that Python needs to read their values.
+"""Reads the structs of C++ headers, and writes the code with which Python reads their values.
 
     fields.py VISITORS.hpp ROWS HEADER... MAIN
     fields.py VISITORS.hpp - HEADER...
 
 VISITORS.hpp: fields(row, visit) for each struct, which calls visit(name, member) for every field.
 ROWS: a Python package with the same structs as named tuples, a module for each header, with the comment
-above a struct as its docstring. MAIN's structs stand in the package itself, which names all the others.
+above a struct as its docstring. MAIN's structs are in the package itself, which exports all the others.
 Without rows (-) fields may be arrays.
-The build runs it; it writes a file only when that changes. A line of a struct that is no field,
-comment, constant or function is an error, so nothing is left out in silence.
+The build runs it; it writes a file only if its content changes. A line of a struct that is not a field,
+comment, constant or function is an error, so nothing is silently left out.
 """
 
 import re
@@ -32,7 +32,7 @@ SCALARS = {
     "trace::EventKind": "int",
     **{f"std::uint{bits}_t": "int" for bits in (8, 16, 32, 64)},
 }
-# So many rows that Python reads them column by column.
+# These have so many rows that Python reads them column by column.
 BY_COLUMN = {
     "stacks", "stack_lives", "series_moments", "path_bins", "thread_bins", "latency_bins", "slow_bins",
     "page_cells", "path_pins",
@@ -49,7 +49,7 @@ class Struct(NamedTuple):
 
 
 def structs_of(header: Path, takes_arrays: bool) -> list[Struct]:
-    """The structs that a header defines; fails on what it does not understand."""
+    """The structs that a header defines; fails on lines that it does not understand."""
     text = header.read_text(encoding="utf-8")
     namespace = NAMESPACE.findall(text)[-1]
     found = []
@@ -96,7 +96,7 @@ def python_type(kind: str, name: str) -> str:
 
 
 def in_order(structs: list[Struct]) -> list[Struct]:
-    """Each after those that its fields are made of."""
+    """Sorted so that each comes after the structs of its fields."""
     left = {struct.name: struct for struct in structs}
     ordered: list[Struct] = []
 
@@ -115,7 +115,7 @@ def in_order(structs: list[Struct]) -> list[Struct]:
 
 
 def is_read_by_row(struct: Struct, structs: list[Struct]) -> bool:
-    """False of what stands only in tables that Python reads column by column."""
+    """False if it is used only in tables that Python reads column by column."""
     uses = [
         name for other in structs for name, kind in other.fields.items()
         if struct.name in re.findall(r"\w+", kind)
@@ -139,7 +139,7 @@ class Module(NamedTuple):
 
 
 def module_text(module: Module, module_of: dict[str, str], exports: list[str]) -> str:
-    """The Python of one module. exports: what the package names, of the package itself."""
+    """The Python code of one module. exports: for the package itself, the names it exports."""
     body: list[str] = []
     used: set[str] = set(exports)
     for struct in in_order(module.structs):
@@ -163,7 +163,7 @@ def module_text(module: Module, module_of: dict[str, str], exports: list[str]) -
 
 
 def import_lines(module: str, names: list[str]) -> list[str]:
-    """As ruff writes them."""
+    """Formatted like ruff does."""
     line = f"from heapwright.model.facts.{module} import {', '.join(names)}"
     if len(line) <= 110:
         return [line]
@@ -172,7 +172,7 @@ def import_lines(module: str, names: list[str]) -> list[str]:
 
 
 def rows(structs_of_header: dict[str, list[Struct]]) -> dict[str, str]:
-    """The package: the texts of its modules by file name."""
+    """The package: the code of its modules by file name."""
     structs = [struct for found in structs_of_header.values() for struct in found]
     modules = []
     for header, found in structs_of_header.items():
@@ -185,14 +185,14 @@ def rows(structs_of_header: dict[str, list[Struct]]) -> dict[str, str]:
 
 
 def write(path: Path, text: str) -> None:
-    """Leaves a file that says this already as old as it is."""
+    """Does not touch a file that already has this content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def write_package(folder: Path, texts: dict[str, str]) -> None:
-    """What no header makes any longer goes."""
+    """Also deletes modules that no header produces any longer."""
     for name, text in texts.items():
         write(folder / name, text)
     for path in folder.glob("*.py"):
@@ -201,7 +201,7 @@ def write_package(folder: Path, texts: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Paths of headers are given as they are, and named from src/."""
+    """Header paths are given as they are; in the output they are relative to src/."""
     visitors_path, rows_path, *paths = map(Path, sys.argv[1:])
     has_rows = rows_path != Path("-")
     structs = [structs_of(path, takes_arrays=not has_rows) for path in paths]
