@@ -34,7 +34,7 @@ const char help_text[] =
                       scans of resident pages and kernel events
   --duration SECONDS  stop recording after this time
   --control FILE      start or stop when FILE says "start" or "stop"
-  --paused            do not record until told to start
+  --paused            begin without recording
   --keep-arguments    store the program's arguments in the trace
   --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
   --pid PID           record a running process, until --duration or Ctrl-C
