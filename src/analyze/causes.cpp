@@ -36,7 +36,7 @@ unsigned glibc_version(std::string_view allocator) {
   return major * 1000 + minor;
 }
 
-bool says(const trace::Metadata& metadata, std::string_view condition) {
+bool has_condition(const trace::Metadata& metadata, std::string_view condition) {
   return std::find(metadata.conditions.begin(), metadata.conditions.end(), condition) !=
          metadata.conditions.end();
 }
@@ -51,7 +51,7 @@ bool ends_mapping(trace::EventKind kind) {
 }  // namespace
 
 CauseRules::CauseRules(const order::Source& source)
-    : has_kernel_records(says(source.metadata(), "kernel_events\trecorded")),
+    : has_kernel_records(has_condition(source.metadata(), "kernel_events\trecorded")),
       is_glibc(source.metadata().allocator.starts_with("glibc")),
       has_fastbins(glibc_version(source.metadata().allocator) != 0 &&
                    glibc_version(source.metadata().allocator) < 2043) {

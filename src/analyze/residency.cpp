@@ -219,11 +219,11 @@ void ResidencyJoin::choose() {
   mark(&Worth::free_bytes, least_free_bytes, &Residency::is_most_free_before_last);
   for (auto& one : joined_) {
     const auto& facts = one.pages.facts;
-    one.is_told = facts.is_at_live_peak != 0 || facts.is_most_free != 0 ||
-                  facts.is_most_free_before_last != 0 || is_wanted(one.scan);
+    one.is_reported = facts.is_at_live_peak != 0 || facts.is_most_free != 0 ||
+                      facts.is_most_free_before_last != 0 || is_wanted(one.scan);
   }
   if (cell_bytes_ == 0) {
-    std::erase_if(joined_, [](const Joined& one) { return !one.is_told; });
+    std::erase_if(joined_, [](const Joined& one) { return !one.is_reported; });
   }
 }
 
@@ -288,7 +288,7 @@ void ResidencyJoin::finish(const HeldPages& held, const HeldPages& large, Facts&
     if (cell_bytes_ != 0) {
       add_drawn(one.pages, number_of, facts);
     }
-    if (one.is_told) {
+    if (one.is_reported) {
       add_facts(one.pages, number_of, facts);
     }
   }

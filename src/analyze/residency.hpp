@@ -55,7 +55,7 @@ class ResidencyJoin {
     ResidentPages pages;
     std::size_t scan = 0;
     Worth worth;
-    bool is_told = true;  // otherwise only for pictures
+    bool is_reported = true;  // otherwise only for pictures
   };
 
   void begin(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes);

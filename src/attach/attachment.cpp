@@ -206,7 +206,7 @@ FoundRegion Attachment::own_region() const {
 }
 
 bool Attachment::detach() {
-  std::string said;
+  std::string last;
   for (int tries = 0;; ++tries) {
     if (!is_there()) break;
     try {
@@ -219,8 +219,8 @@ bool Attachment::detach() {
       std::this_thread::sleep_for(between_stops * (1 << tries));
     } catch (const Refusal& refusal) {
       stopped_.resume();
-      if (said != refusal.what()) std::fprintf(stderr, "heapwright: not detached yet: %s\n", refusal.what());
-      said = refusal.what();
+      if (last != refusal.what()) std::fprintf(stderr, "heapwright: not detached yet: %s\n", refusal.what());
+      last = refusal.what();
       std::this_thread::sleep_for(between_detaches);
     }
   }

@@ -74,7 +74,7 @@ bool has_input_ended() {
 }
 
 // Returns CLOCK_MONOTONIC when the agent was last seen in the process.
-std::uint64_t wait_until_told(const Attachment& attachment, int process, int signals) {
+std::uint64_t wait_for_stop_request(const Attachment& attachment, int process, int signals) {
   pollfd sources[] = {{process, POLLIN, 0}, {signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
   std::uint64_t seen_ns = monotonic_ns();
   for (std::uint64_t now_ns = seen_ns; attachment.is_there(); now_ns = monotonic_ns()) {
@@ -106,7 +106,7 @@ int run(const Options& options) {
   Attachment attachment(options.process, *observer);
   attachment.attach();
   say_attached(attachment, *observer);
-  const std::uint64_t seen_ns = wait_until_told(attachment, process, signals);
+  const std::uint64_t seen_ns = wait_for_stop_request(attachment, process, signals);
   say_detached(attachment, attachment.detach() ? "asked" : why_it_ended(process), seen_ns);
   return 0;
 }

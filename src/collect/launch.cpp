@@ -80,9 +80,9 @@ void Launch::run_child() {
 
 int Launch::let_go(const std::string& session_text) {
   if (fork_error_ != 0) return fork_error_;
-  const bool is_told = write_all(session_pipe_[1], session_text.data(), session_text.size());
+  const bool is_sent = write_all(session_pipe_[1], session_text.data(), session_text.size());
   close(std::exchange(session_pipe_[1], -1));
-  int error_number = is_told ? 0 : EPIPE;
+  int error_number = is_sent ? 0 : EPIPE;
   const std::string answer = read_all(error_pipe_[0]);
   if (answer.size() == sizeof error_number) {
     answer.copy(reinterpret_cast<char*>(&error_number), sizeof error_number);

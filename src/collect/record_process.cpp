@@ -107,7 +107,7 @@ int record_process(const Options& options) {
   report.start_unix_ns = clock.start_unix_ns();
   report.attached = attached.attached();
   report.detached = attached.detached();
-  tell(options, report, summary_file);
+  publish_report(options, report, summary_file);
   const bool is_lost = std::any_of(report.files.begin(), report.files.end(), [](const FileSummary& file) {
     return file.end.reason == trace::EndReason::recorder_lost;
   });

@@ -93,7 +93,7 @@ void tell_of_program(const Options& options, const ProgramCheck& check, const Me
   }
 }
 
-void tell_of_losses(const KernelEvents& kernel_events, const Messages& messages) {
+void report_losses(const KernelEvents& kernel_events, const Messages& messages) {
   if (kernel_events.lost() == 0) return;
   messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
                " of its records of page faults and waits: what slow calls did meanwhile is unknown");
@@ -169,8 +169,8 @@ int record_program(const Options& options) {
   report.exit_code = exit_code;
   add_processes(report, collector, session->control());
   if (stream < 0) report.session_path = write_session(options, report, first_path);
-  tell_of_losses(kernel_events, messages);
-  tell(options, report, summary_file);
+  report_losses(kernel_events, messages);
+  publish_report(options, report, summary_file);
   return report.exit_code;
 }
 

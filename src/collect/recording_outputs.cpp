@@ -90,7 +90,7 @@ rlimit raise_limit(Limit which) {
   return before;
 }
 
-void tell(const Options& options, const Report& report, int summary_file) {
+void publish_report(const Options& options, const Report& report, int summary_file) {
   const Messages messages(options.is_quiet);
   for (const std::string& line : lines_of(report)) messages.say(line);
   messages.suggest(next_command(report));

@@ -30,6 +30,6 @@ using Limit = decltype(RLIMIT_NOFILE);
 rlimit raise_limit(Limit which);
 
 // Text on standard error, JSON where requested; closes the summary.
-void tell(const Options& options, const Report& report, int summary_file);
+void publish_report(const Options& options, const Report& report, int summary_file);
 
 }  // namespace heapwright::collect

@@ -205,9 +205,9 @@ std::vector<std::string> unseen_lines_of(const Report& report) {
   std::vector<std::string> lines;
   for (const FileSummary& file : report.files) {
     for (const std::string& line : file.unseen) {
-      const bool is_said = std::count(report.notes.begin(), report.notes.end(), line) != 0 ||
-                           std::count(lines.begin(), lines.end(), line) != 0;
-      if (!is_said && lines.size() < most_lines) lines.push_back(line);
+      const bool is_printed = std::count(report.notes.begin(), report.notes.end(), line) != 0 ||
+                              std::count(lines.begin(), lines.end(), line) != 0;
+      if (!is_printed && lines.size() < most_lines) lines.push_back(line);
     }
   }
   return lines;

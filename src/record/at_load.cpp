@@ -16,7 +16,7 @@ namespace heapwright::record {
 namespace {
 
 // The allocator may initialize itself meanwhile, by calls of its own.
-void tell_allocator() noexcept {
+void report_allocator() noexcept {
   ThreadRecorder* thread = enter(__builtin_frame_address(0));
   name_allocator();
   if (thread != nullptr) thread->activity = Activity::program;
@@ -35,7 +35,7 @@ void prepare_starts() noexcept {
 __attribute__((constructor)) void at_load() {
   const bool is_active = link_process();
   if (is_active) {
-    tell_allocator();
+    report_allocator();
     bind_own_names();
     prepare_starts();
   }

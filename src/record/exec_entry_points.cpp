@@ -54,9 +54,9 @@ int exec_recorded(const char* file, char* const* environment, Call call) noexcep
   const ExtendedEnvironment extended(environment);
   char* room[extended.pointers()];
   char text[extended.bytes()];
-  tell_note(begin_note(session::start_exec, file == nullptr ? "" : file), own_process_id());
+  publish_note(begin_note(session::start_exec, file == nullptr ? "" : file), own_process_id());
   const int result = call(extended.write(room, text));
-  tell_exec_failed();
+  report_exec_failed();
   return result;
 }
 

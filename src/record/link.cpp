@@ -43,7 +43,7 @@ ProcessBlock* claim_block(Control& control, int file) noexcept {
     const std::uint32_t index = (first + probe) % session::max_processes;
     void* memory = map_part(control, file, session::process_offset(index), mapped_bytes);
     if (memory == nullptr) {
-      tell_refusal(control, session::refused_no_memory);
+      report_refusal(control, session::refused_no_memory);
       return nullptr;
     }
     auto* block = static_cast<ProcessBlock*>(memory);
@@ -54,7 +54,7 @@ ProcessBlock* claim_block(Control& control, int file) noexcept {
     }
     unmap_part(memory, mapped_bytes);
   }
-  tell_refusal(control, session::refused_session_full);
+  report_refusal(control, session::refused_session_full);
   return nullptr;
 }
 
@@ -111,7 +111,7 @@ Mode link() noexcept {
   process.collector_was_visible = block->pid_namespace == control->pid_namespace &&
                                   raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
-    tell_refusal(*control, session::refused_no_memory);
+    report_refusal(*control, session::refused_no_memory);
     return Mode::dormant;
   }
   begin_lanes(is_fork_child);

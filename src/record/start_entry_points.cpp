@@ -62,9 +62,9 @@ pid_t end_fork(const StartNote& note, pid_t result) noexcept {
   if (result < 0) {
     drop_note(note);
   } else if (result == 0) {
-    if (!is_first_of_namespace()) tell_note(note, own_process_id());
+    if (!is_first_of_namespace()) publish_note(note, own_process_id());
   } else {
-    tell_note(note, result);
+    publish_note(note, result);
     count_child_left_alone();
   }
   return result;
@@ -86,7 +86,7 @@ int spawn(Spawn next, pid_t* child, const char* file, const posix_spawn_file_act
   const StartNote note = begin_note(session::start_spawned, file);
   const int result = next(&child_id, file, actions, attributes, arguments, extended.write(room, text));
   if (result == 0) {
-    tell_note(note, child_id);
+    publish_note(note, child_id);
     if (child != nullptr) *child = child_id;
   } else {
     drop_note(note);
@@ -116,7 +116,7 @@ HEAPWRIGHT_HOOK int daemon(int keeps_folder, int keeps_streams) noexcept {
   const int result = real_starts.daemon(keeps_folder, keeps_streams);
   // The parent has exited inside.
   if (own_process_id() != parent) {
-    tell_note(note, own_process_id());
+    publish_note(note, own_process_id());
   } else {
     drop_note(note);
   }

@@ -95,7 +95,7 @@ StartNote begin_note(session::StartKind kind, const char* program) noexcept {
   return note;
 }
 
-void tell_note(const StartNote& note, pid_t process_id) noexcept {
+void publish_note(const StartNote& note, pid_t process_id) noexcept {
   if (note.entry == nullptr) return;
   std::uint64_t expected = note.claimed_word;
   const std::uint64_t written = note.claimed_word | static_cast<std::uint32_t>(process_id);
@@ -111,7 +111,7 @@ void drop_note(const StartNote& note) noexcept {
   note.entry->word.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
 }
 
-void tell_refusal(Control& control, session::StartRefusal refusal) noexcept {
+void report_refusal(Control& control, session::StartRefusal refusal) noexcept {
   const StartNote note = claim(control, session::start_refused);
   if (note.entry == nullptr) return;
   note.entry->refusal = refusal;
@@ -120,7 +120,7 @@ void tell_refusal(Control& control, session::StartRefusal refusal) noexcept {
   wake(control);
 }
 
-void tell_exec_failed() noexcept { tell_note(begin_note(session::start_exec_failed), own_process_id()); }
+void report_exec_failed() noexcept { publish_note(begin_note(session::start_exec_failed), own_process_id()); }
 
 void count_child_left_alone() noexcept {
   Control* control = noted_session();

@@ -36,13 +36,13 @@ bool has_address_space_limit() noexcept;
 // Before the fork or exec.
 StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;
 // After it, in parent or child or both: it succeeded, as process `process_id`.
-void tell_note(const StartNote& note, pid_t process_id) noexcept;
+void publish_note(const StartNote& note, pid_t process_id) noexcept;
 // It failed.
 void drop_note(const StartNote& note) noexcept;
 
 // Reports the calling process itself, at once.
-void tell_refusal(session::Control& control, session::StartRefusal refusal) noexcept;
-void tell_exec_failed() noexcept;
+void report_refusal(session::Control& control, session::StartRefusal refusal) noexcept;
+void report_exec_failed() noexcept;
 
 // Without follow_children: counts a child that runs without the recorder.
 void count_child_left_alone() noexcept;

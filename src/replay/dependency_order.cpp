@@ -142,7 +142,7 @@ void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
 }
 
 void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
-  if (tells(operation)) return is_dry_ ? void() : tell(operation);
+  if (has_no_block(operation)) return is_dry_ ? void() : call_without_block(operation);
   Slot& slot = stage_.slot_of(operation);
   times.waiting_cpu_ns += await_value(slot.generation, operation.generation);
   if (!is_dry_ && !operation.made() && !operation.is_left_out()) look_at(operation, slot.block);

@@ -150,7 +150,7 @@ void release_block(const Operation& operation, void* block) noexcept {
   }
 }
 
-void tell_allocator(const Operation& operation) noexcept {
+void tune_allocator(const Operation& operation) noexcept {
   if (operation.event_kind() == EventKind::malloc_trim_) {
     malloc_trim(operation.size);
   } else {

@@ -13,7 +13,7 @@ namespace heapwright::replay {
 void* make_block(const Operation& operation, void* old) noexcept;
 void release_block(const Operation& operation, void* block) noexcept;
 // malloc_trim and mallopt.
-void tell_allocator(const Operation& operation) noexcept;
+void tune_allocator(const Operation& operation) noexcept;
 
 // Writes to those pages of the block's first `touched_bytes` that are after its first `from_bytes`.
 void touch_block(void* block, std::uint64_t from_bytes, std::uint64_t touched_bytes) noexcept;

@@ -82,7 +82,7 @@ void HeldMemory::find_blocks(Stage& stage, std::uint32_t lane) {
   while (!next_operation.is_at_end()) {
     const Operation& operation = next_operation.next();
     const auto stack = next_stack.next();
-    if (operation.is_control() || tells(operation)) continue;
+    if (operation.is_control() || has_no_block(operation)) continue;
     const Slot& slot = stage.slot_of(operation);
     if (slot.block == nullptr || slot.generation.load() != generation_after(operation)) continue;
     add(operation, stack, slot);

@@ -129,7 +129,7 @@ class Planner {
   // A call before the window.
   void pass_by(std::uint32_t lane, const Row& row) {
     if (row.step == Step::maps || row.step == Step::unmaps) return map(row);
-    if (row.step == Step::says) return;
+    if (row.step == Step::annotates) return;
     if (row.time_ns >= begin_bytes_.time_ns) leave_heap_out();
     earlier_.add(lane, row);
   }
@@ -176,7 +176,7 @@ class Planner {
   void set_due(std::uint32_t lane, const Row& row, std::uint32_t duration_ns) {
     if (row.step == Step::moves_from || row.step == Step::maps || row.step == Step::unmaps) return;
     writer_.set_due(program_time_->begin_of(lane, row.time_ns, duration_ns));
-    if (row.step != Step::says) program_time_->spend(lane, row.kind);
+    if (row.step != Step::annotates) program_time_->spend(lane, row.kind);
   }
 
   void set_due(std::uint32_t lane, std::uint64_t time_ns) {
@@ -186,7 +186,7 @@ class Planner {
   void add_in_window(std::uint32_t lane, const Row& row) {
     if (has_phases_ && row.kind != EventKind::annotation_text) end_phase(lane);
     if (row.step == Step::maps || row.step == Step::unmaps) return map(row);
-    if (row.step == Step::says) return say(lane, row);
+    if (row.step == Step::annotates) return add_annotation(lane, row);
     if (!has_begun_[lane]) {
       has_begun_[lane] = true;
       writer_.add(main_lane_, control(start_thread, lane));
@@ -206,17 +206,17 @@ class Planner {
       case Step::fails:
         ++header_.failed;
         return;
-      case Step::tells:
-        return tell(lane, row);
+      case Step::tunes:
+        return add_tuning(lane, row);
       case Step::maps:
       case Step::unmaps:
-      case Step::says:
+      case Step::annotates:
         return;  // no block's
     }
   }
 
-  void say(std::uint32_t lane, const Row& row) {
-    phase_ends_.say(lane, row);
+  void add_annotation(std::uint32_t lane, const Row& row) {
+    phase_ends_.add(lane, row);
     if (phase_ends_.is_whole(lane)) end_phase(lane);
   }
 
@@ -417,7 +417,7 @@ class Planner {
   }
 
   // mallopt: the parameter is the slot, the value the size.
-  void tell(std::uint32_t lane, const Row& row) {
+  void add_tuning(std::uint32_t lane, const Row& row) {
     Operation operation;
     operation.kind = static_cast<std::uint8_t>(row.kind) & 0x7fU;
     const bool is_option = row.kind == EventKind::mallopt_;

@@ -20,7 +20,7 @@ class PhaseEnds {
   explicit PhaseEnds(std::size_t lanes) : names_(lanes), state_(lanes) {}
 
   // The lane's next row, if it belongs to an annotation.
-  void say(std::uint32_t lane, const Row& row) {
+  void add(std::uint32_t lane, const Row& row) {
     if (row.kind != trace::EventKind::annotation_text) {
       state_[lane] = row.kind == trace::EventKind::phase_end ? State::open : State::none;
       names_[lane].clear();

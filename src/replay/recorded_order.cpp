@@ -118,9 +118,9 @@ void RecordedOrder::take_turn(std::uint32_t lane) {
 
 void RecordedOrder::perform(const Operation& operation) {
   if (operation.is_control()) return control(operation);
-  if (tells(operation)) {
+  if (has_no_block(operation)) {
     SystemCalls::begin();
-    tell(operation);
+    call_without_block(operation);
     return SystemCalls::end();
   }
   Slot& slot = stage_.slot_of(operation);

@@ -57,13 +57,13 @@ void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
           Step::makes};
   const auto end_ns = row.time_ns + batch_.duration_ns[index];
   if (kind == EventKind::malloc_trim_ || kind == EventKind::mallopt_) {
-    row.step = Step::tells;
+    row.step = Step::tunes;
     rows.push_back(row);
     return;
   }
   if (trace::changes_mappings(kind)) return add_mapping(index, row, rows);
   if (with_.phases && trace::is_annotation(kind)) {
-    row.step = Step::says;
+    row.step = Step::annotates;
     if (kind == EventKind::annotation_text) row.address = batch_.usable[index];
     rows.push_back(row);
     return;

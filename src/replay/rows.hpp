@@ -21,10 +21,10 @@ enum class Step : std::uint8_t {
   moves_from,  // the realloc's old block; moves_to follows in the same lane
   moves_to,
   fails,  // no block was returned
-  tells,  // malloc_trim, mallopt
+  tunes,  // malloc_trim, mallopt
   maps,   // private anonymous memory, mapped directly
   unmaps,
-  says,  // a phase ends, or a piece of its name, in address and size
+  annotates,  // a phase ends, or a piece of its name, in address and size
 };
 
 // time_ns: the begin of the call; its end if a block is allocated.

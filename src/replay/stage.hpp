@@ -90,14 +90,14 @@ inline std::uint32_t generation_after(const Operation& operation) noexcept {
 }
 
 // The operation concerns no block.
-inline bool tells(const Operation& operation) noexcept {
+inline bool has_no_block(const Operation& operation) noexcept {
   return operation.event_kind() == trace::EventKind::malloc_trim_ ||
          operation.event_kind() == trace::EventKind::mallopt_ || operation.serving() == serve_reset;
 }
 
-// Precondition: tells(operation).
-inline void tell(const Operation& operation) noexcept {
-  operation.serving() == serve_reset ? reset_arena(operation) : tell_allocator(operation);
+// Precondition: has_no_block(operation).
+inline void call_without_block(const Operation& operation) noexcept {
+  operation.serving() == serve_reset ? reset_arena(operation) : tune_allocator(operation);
 }
 
 }  // namespace heapwright::replay

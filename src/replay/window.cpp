@@ -94,9 +94,9 @@ void EarlierBlocks::add(std::uint32_t lane, const Row& row) {
       return;
     case Step::maps:
     case Step::unmaps:
-    case Step::says:
+    case Step::annotates:
       return;
-    case Step::tells:
+    case Step::tunes:
       if (row.kind == trace::EventKind::mallopt_) settings_.push_back({lane, row});
   }
 }
