@@ -143,7 +143,7 @@ def test_other_users_have_their_reasons(tmp_path: Path) -> None:
 
     idle = "import ctypes, sys\n{}\nprint('ready', flush=True)\nsys.stdin.readline()"
     with python(idle.format("")) as process:
-        assert "is of user 0" in refusal(process.pid)
+        assert "belongs to user 0" in refusal(process.pid)
         answer(process)
     script = idle.format("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)")
     line = [*nobody, "/usr/bin/python3", "-S", "-E", "-c", script]
