@@ -99,7 +99,7 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server) -> None:
     assert result.returncode == 0, result.stderr
     document = checked(result.stdout)
     assert document["attach"]["has_healed"]
-    assert "put back first" in document["notes"][0]
+    assert "reverted first" in document["notes"][0]
     assert sum(only(document)["calls"].values()) > 1000
     assert changed_code(server.pid) == []
     server.pause()

@@ -200,7 +200,7 @@ def test_a_system_that_forbids_tracing(scope: int | None, remedy: str) -> None:
 def test_bad_requests_get_one_line() -> None:
     for line, word in (
         (["count", "--for", "1", "--", "true"], "need --pid"),
-        (["count", "--pid", "1", "--", "true"], "leave out the program"),
+        (["count", "--pid", "1", "--", "true"], "omit the program"),
         (["count", "--pid", "no-such-name"], "no-such-name"),
         (["count", "--pid", "1", "--for", "soon"], "takes a time"),
         (["count", "--pid", "0", "--for", ".3"], "process 0 is not counted: there is no such process\n"),

@@ -275,7 +275,7 @@ def test_bad_requests_get_one_line() -> None:
         (["count", "--", "/nowhere/at/all"], "cannot start"),
         (["count", "--pid", "no-such-name"], "no process is called no-such-name"),
         (["count", "--pid", "1", "--for", "0"], "above 0"),
-        (["count", "--interval", "1ms", "--", "true"], "a tenth of a second"),
+        (["count", "--interval", "1ms", "--", "true"], "at least 0.1s"),
         (["top", "no-such-name", "--once"], "no process is called no-such-name"),
         (["top", "--sort", "colour"], "unknown key"),
     ):

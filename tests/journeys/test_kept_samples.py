@@ -255,7 +255,7 @@ def test_refusals() -> None:
         (("count", "--sample", "1M", "--room", "64k", "--", "true"), "--room takes 1M or more"),
         (("count", "--sample", "1M", "--room", "99999999T", "--", "true"), "take 1T or less"),
         (("count", "--sample", "2T", "--", "true"), "take 1T or less"),
-        (("count", "--room", "1M", "--pid", "1"), "need a program that is started"),
+        (("count", "--room", "1M", "--pid", "1"), "need a program to start"),
     ):
         result = ask(*line)
         assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr

@@ -207,7 +207,7 @@ def test_five_hundred_threads(tmp_path: Path) -> None:
 def test_bad_requests_get_one_line(server: Server) -> None:
     pid = str(server.pid)
     for line, word in (
-        (["--pid", pid, "--", "true"], "leave out the program"),
+        (["--pid", pid, "--", "true"], "omit the program"),
         (["--pid", "no-such-name"], "no-such-name"),
         (["--pid", pid, "--children"], "leave out --children"),
         (["--pid", "99999999"], "no such process"),

@@ -133,7 +133,7 @@ def test_the_report_says_what_is_not_known(tmp_path: Path) -> None:
     said = " ".join(ask("explain", path).stdout.split())
     assert "earlier blocks are unknown" in said
     assert "complete: every call" not in said
-    assert "attached to later" in " ".join(ask("info", path).stdout.split())
+    assert "attached later" in " ".join(ask("info", path).stdout.split())
 
 
 @pytest.mark.parametrize("allocator", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"])

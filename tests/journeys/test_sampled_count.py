@@ -196,7 +196,7 @@ def test_serve_gives_pprof_and_otlp(served: Served, tmp_path: Path) -> None:
     [
         (("count", "--dump-above", "1G", "--", "true"), "--dump-above needs --sample"),
         (("count", "--sample", "0", "--", "true"), "above 0"),
-        (("count", "--sample", "1M", "--pid", "1"), "need a program that is started"),
+        (("count", "--sample", "1M", "--pid", "1"), "need a program to start"),
         (("dump", "1"), "process 1 has no samples"),
     ],
 )

@@ -381,4 +381,4 @@ def test_a_process_that_is_not_there(record: Record) -> None:
     recording = record("fork_storm", 2, options=["--children"])
     line = [str(part) for part in (command, "explain", recording.folder, "--process", "nobody")]
     result = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
-    assert result.returncode == 2 and "--process nobody names none of the 3" in result.stderr
+    assert result.returncode == 2 and "--process nobody matches none of the 3" in result.stderr

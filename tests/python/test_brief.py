@@ -108,7 +108,7 @@ def test_on_the_command_line(trace_file: Path, capsys: pytest.CaptureFixture[str
     assert run_command(["explain", str(trace_file), "--json", "--brief"]) == 0
     check(json.loads(capsys.readouterr().out))
     assert run_command(["explain", str(trace_file), "--brief"]) == 2
-    assert "--brief goes with --json" in capsys.readouterr().err
+    assert "--brief needs --json" in capsys.readouterr().err
     assert run_command(["explain", str(trace_file), "--json", "--brief", "--question", "peak"]) == 0
     assert set(json.loads(capsys.readouterr().out)["questions"]) == {"peak"}
 

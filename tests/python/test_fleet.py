@@ -232,11 +232,11 @@ def test_what_shrinks_is_no_growth(tmp_path: Path) -> None:
         (("export", "{trace}", "--to", "parquet", "--service", "x"), "need --fleet DIR"),
         (
             ("export", "{trace}", "--to", "parquet", "--fleet", "x", "--table", "event"),
-            "--table does not go with",
+            "--table cannot be used with",
         ),
         (
             ("export", "{trace}", "--to", "parquet", "--fleet", "x", "--from", "1s"),
-            "a filter does not go with",
+            "a filter cannot be used with",
         ),
         (("fleet", "{folder}"), "holds no facts; make some"),
         (("fleet", "{folder}", "--engine", "hive"), "hive"),

@@ -68,7 +68,7 @@ def test_recordings_with_missing_calls_are_told_of(tmp_path: Path, command: Comm
         assert ("incomplete" in json.loads(said.out)) == (number == 0)
     said = command("fleet", folder, "--question", "services", "--json")
     assert said.err == (
-        "INCOMPLETE RECORDINGS: calls are missing in 1 of 2; what is summed up of these is too low\n"
+        "INCOMPLETE RECORDINGS: calls are missing in 1 of 2; sums that include these are too low\n"
     )
     (service,) = json.loads(said.out)["answers"]["services"]
     assert (service["processes"], service["incomplete"]) == (2, 1)

@@ -42,4 +42,4 @@ def test_it_is_there_only_when_asked_for_and_only_in_json(tmp_path: Path) -> Non
     assert "over_time" not in document_of(path)
     said = run_command("explain", path, "--over-time", cwd=tmp_path)
     assert said.code == 2
-    assert "--over-time adds to --json alone" in said.err
+    assert "--over-time needs --json" in said.err

@@ -152,9 +152,9 @@ def test_a_tree_from_each_end(file: Path, command: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--through", "nowhere"), "--through nowhere matches no frame of any stack of app.heapwright"),
+        (("--through", "nowhere"), "--through nowhere matches no frame of any stack in app.heapwright"),
         (("--through", "("), "--through takes a regular expression"),
-        (("--tree", "root"), "unknown end of --tree root; known are callers, allocation"),
+        (("--tree", "root"), "unknown end of --tree root; known: callers, allocation"),
         (("--tree", "callers", "--measure", "peek"), "unknown measure of --tree peek; did you mean peak?"),
         (
             ("--tree", "callers", "--min-share", "no"),

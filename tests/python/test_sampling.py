@@ -193,7 +193,7 @@ def test_the_table_of_sites_is_estimated(command: Command, path: Path) -> None:
     for column in ("temporaries", "allocator_ns", "reallocs", "own_peak_bytes"):
         said = command("sql", path, f"select sum({column}) from site")
         assert said.code == 2
-        assert said.err.startswith(f"heapwright: this recording does not have {column}")
+        assert said.err.startswith(f"heapwright: this recording has no {column}")
 
 
 def test_exports_of_samples_say_so(command: Command, path: Path) -> None:
@@ -207,7 +207,7 @@ def test_exports_of_samples_say_so(command: Command, path: Path) -> None:
         for line in (["export", path, "--to", "folded"], ["explain", path, "--tree", "callers"]):
             said = command(*line, "--measure", measure)
             assert said.code == 2
-            assert said.err.startswith(f"heapwright: {measure}: not answered from samples: ")
+            assert said.err.startswith(f"heapwright: {measure}: not available from samples: ")
 
 
 def test_times_that_were_not_recorded_are_not_summed(command: Command, tmp_path: Path) -> None:
@@ -216,4 +216,4 @@ def test_times_that_were_not_recorded_are_not_summed(command: Command, tmp_path:
     assert rows_of(command, path, "select count(duration_ns) from event") == [[0]]
     assert command("sql", path, "select allocator_ns from site").code == 2
     said = command("export", path, "--to", "folded", "--measure", "time")
-    assert said.err == "heapwright: time: was not recorded (--no-durations)\n"
+    assert said.err == "heapwright: time was not recorded (--no-durations)\n"

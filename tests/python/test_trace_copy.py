@@ -252,7 +252,7 @@ def test_it_is_its_owners_alone_and_replaces_nothing(command: Command, trace_fil
     for target in (trace_file, link):
         said = command("export", trace_file, "--to", "trace", "--force", "-o", target)
         assert said.code == 2
-        assert "is what this command reads" in said.err
+        assert "is the input of this command" in said.err
     assert trace_file.read_bytes() == before
 
 
@@ -275,7 +275,7 @@ def test_what_does_not_go_with_it_is_refused(
 ) -> None:
     said = command("export", trace_file, "--to", "trace", *options)
     assert said.code == 2
-    assert "does not go with --to trace" in said.err
+    assert "cannot be used with --to trace" in said.err
     assert len(said.err.strip().splitlines()) == 1
 
 

@@ -151,9 +151,9 @@ def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:
     assert document["covers_whole_run"] and "the whole run" in said
     document, said = told(paused(made()), "paused")
     assert not document["covers_whole_run"]
-    assert "a part of the run: 1.00 ms to 4.00 ms, 5.00 ms to 10.0 ms (8.00 ms)" in said
+    assert "part of the run: 1.00 ms to 4.00 ms, 5.00 ms to 10.0 ms (8.00 ms)" in said
     document, said = told(made(END_DURATION), "stopped")
-    assert not document["covers_whole_run"] and "a part of the run: 0 ns to 10.0 ms (10.0 ms)" in said
+    assert not document["covers_whole_run"] and "part of the run: 0 ns to 10.0 ms (10.0 ms)" in said
     off = made()
     off.lines = [line for line in off.lines if not line.startswith("event")]
     document, said = told(off.line("switch", 0, 0), "off")

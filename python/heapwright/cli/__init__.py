@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command line: one module per command.
 
-A user's mistake gets one line on stderr and exit code 2; the program's own
-exit code is passed through by record and run.
+A user's mistake gets one line on stderr and exit code 2. record and run pass
+the program's own exit code through.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from heapwright.cli.quick_explain import try_quick_explain
 def main() -> None:
     """Runs the command line and exits."""
     streams.prepare()
-    gc.disable()  # a command ends before cycles matter; looking for them is a tenth of its start
+    gc.disable()  # a command ends before cycles matter; collecting them takes a tenth of its start
     code = run_command(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # run_command has told what went wrong
+        with suppress(OSError):  # run_command has reported the error
             stream.flush()
-    os._exit(code)  # everything is written; taking the interpreter apart would only take time
+    os._exit(code)  # everything is written; interpreter shutdown would only take time
 
 
 class _Interruption:
-    """Remembers Ctrl-C, which libraries below turn into errors and exit codes of their own."""
+    """Remembers Ctrl-C, which libraries below turn into other errors and exit codes."""
 
     def __init__(self) -> None:
         self.has_come = False
@@ -42,7 +42,7 @@ class _Interruption:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Runs one command; its exit code."""
+    """Runs one command and returns its exit code."""
     interruption = _Interruption()
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
@@ -70,13 +70,13 @@ def _run(arguments: list[str]) -> int:
     except InputError as error:
         return _fail(str(error))
     except BrokenPipeError:
-        streams.give_up_output()  # the reader went away (`| head`): not an error
+        streams.give_up_output()  # the reader closed the pipe (`| head`): not an error
         return 0
     except OSError as error:
         streams.give_up_output()
         return _fail(streams.reason_of(error))
     except MemoryError:
-        return _fail("out of memory; choose a part of the trace with --from and --until")
+        return _fail("out of memory; select a part of the trace with --from and --until")
     except Exception as error:
         if not _is_for_the_user(error):
             raise
@@ -94,7 +94,7 @@ def _run_command_line(arguments: list[str]) -> int:
 
 def _is_for_the_user(error: Exception) -> bool:
     known = (("heapwright.model", "TraceError"), ("heapwright.model.extras", "MissingPackageError"))
-    modules = ((sys.modules.get(module), name) for module, name in known)  # not there: nothing of it was done
+    modules = ((sys.modules.get(module), name) for module, name in known)  # not imported: it was not used
     return any(module is not None and isinstance(error, getattr(module, name)) for module, name in modules)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What users type, as values: times, sizes, threads, patterns, names."""
+"""Parses what users type: times, sizes, threads, patterns, names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_size(option: str, text: str) -> int:
 
 
 def parse_time(option: str, text: str) -> int:
-    """Seconds, or a number with ns, us, ms, s or min; nanoseconds come back."""
+    """Nanoseconds from seconds, or from a number with ns, us, ms, s or min."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|ms|s|min|)", text.strip())
     if not found:
         raise InputError(f"{option} takes a time such as 2.5s, 300ms or 1min, not '{text}'")
@@ -35,7 +35,7 @@ def parse_time(option: str, text: str) -> int:
 
 
 def checked_pattern(option: str, text: str) -> str:
-    """The regular expression, if it is one."""
+    """The text as a regular expression; InputError if it is not valid."""
     try:
         re.compile(text)
     except re.error as error:
@@ -44,25 +44,25 @@ def checked_pattern(option: str, text: str) -> str:
 
 
 def check_answered(trace: Trace, measure: str) -> None:
-    """Refuses a sum that the recording cannot tell; measure: as exports and trees name it, or empty."""
-    from heapwright.explain import QUESTIONS  # only where something is summed
+    """Refuses a measure that the recording does not have; measure: its name in exports and trees, or ""."""
+    from heapwright.explain import QUESTIONS  # imported only when needed
 
     for question in QUESTIONS if trace.metadata.sample_mean_bytes else ():
         if question.name == measure and question.unsampled:
-            raise InputError(f"{measure}: not answered from samples: {question.unsampled}")
+            raise InputError(f"{measure}: not available from samples: {question.unsampled}")
     if measure == "time" and not trace.metadata.durations_recorded:
-        raise InputError("time: was not recorded (--no-durations)")
+        raise InputError("time was not recorded (--no-durations)")
 
 
 def one_of(what: str, text: str, names: Iterable[str]) -> str:
-    """The name, or an error that tells the nearest."""
+    """The name, or an error that suggests the nearest one."""
     known = list(names)
     if text in known:
         return text
-    import difflib  # only for mistakes
+    import difflib  # only for error messages
 
     near = difflib.get_close_matches(text, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
     raise InputError(f"unknown {what} {text}; {hint}")
 
 
@@ -79,7 +79,7 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
         if not same:
             names = sorted({thread.name for thread in trace.threads})
             raise InputError(
-                f"--thread {text} is not among the threads ({len(trace.threads)} in all); "
+                f"--thread {text} matches none of the {len(trace.threads)} threads; "
                 f"use a number from heapwright info, or a name ({', '.join(names[:5])})"
             )
         found += same
@@ -87,7 +87,7 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
 
 
 def _begin_of(trace: Trace, text: str) -> int:
-    """-30s is so long before the recording's end."""
+    """A negative time (-30s) counts back from the recording's end."""
     if text.startswith("-"):
         return max(0, trace.end.time_ns - parse_time("--from", text[1:]))
     return parse_time("--from", text) if text else 0
@@ -104,7 +104,7 @@ def make_filter(
     library: str = "",
     through: str = "",
 ) -> Filter:
-    """A filter from the options' texts; "" = not given."""
+    """Builds a filter from the options' texts; "" = not given."""
     chosen = Filter(
         from_ns=_begin_of(trace, from_),
         to_ns=parse_time("--until", until) if until else NO_LIMIT,
@@ -119,16 +119,16 @@ def make_filter(
         raise InputError("--from must be before --until")
     if from_ and 0 < trace.end.time_ns < chosen.from_ns:
         end = units.duration(trace.end.time_ns)
-        raise InputError(f"--from {from_} is beyond the recording's end, {end} after its begin")
+        raise InputError(f"--from {from_} is after the recording's end, which is {end} after its start")
     if chosen.min_size_bytes > chosen.max_size_bytes:
-        raise InputError("--min-block must not be above --max-block")
+        raise InputError("--min-block must not exceed --max-block")
     return chosen
 
 
 def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str]) -> SiteOptions:
-    """Checked grouping options."""
+    """Checks the grouping options."""
     if depth < 1:
-        raise InputError("--site-depth takes a number from 1 on")
+        raise InputError("--site-depth takes a number of at least 1")
     return SiteOptions(depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip))
 
 
@@ -136,28 +136,28 @@ _MOST_NAMED = 3
 
 
 def _about_session(path: Path) -> str:
-    """Which of its traces to name instead: those with the most calls."""
-    from heapwright.model import session  # hardly anybody gets here
+    """The error for a folder or session file; names its traces with the most calls."""
+    from heapwright.model import session  # rarely needed
 
     try:
         traces = session.open_session(path).traces
     except session.SessionError as error:
         if path.is_dir():
-            return f"{path} is a folder; name a trace file that heapwright record wrote"
+            return f"{path} is a folder without traces; name a trace file"
         return str(error)
     traces.sort(key=lambda trace: -trace.event_count)
     named = ", ".join(f"{trace.path} ({session.name_of(trace)})" for trace in traces[:_MOST_NAMED])
     more = f" or one of {len(traces) - _MOST_NAMED} more" if len(traces) > _MOST_NAMED else ""
     has = f"{len(traces)} trace{'s' * (len(traces) > 1)}"
-    return f"{path} has {has}, this command takes one: {named}{more}"
+    return f"{path} holds {has}, but this command takes one: {named}{more}"
 
 
 def open_trace(file: Path, debug_root: Path | None = None, option: str = "--debug-root") -> Trace:
-    """Opens a trace; TraceError and InputError say what is wrong with the path."""
+    """Opens a trace; raises TraceError or InputError."""
     if not file.exists():
-        raise InputError(f"there is no file {file}; heapwright record writes one")
+        raise InputError(f"no such file: {file}; heapwright record writes one")
     if file.is_dir() or file.suffix == ".json":
         raise InputError(_about_session(file))
     if debug_root is not None and not debug_root.is_dir():
-        raise InputError(f"{option} {debug_root} is no folder")
+        raise InputError(f"{option} {debug_root} is not a folder")
     return Trace(file, debug_root or "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright count --pid: a process that was started without us, counted for a while."""
+"""heapwright count --pid: counts in a running process for a while."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heapwright.report import units
 def count_attached(
     process: int, seconds: float | None, interval_s: float, is_forced: bool, as_json: bool, wide: bool
 ) -> None:
-    """Prints the totals at the end. seconds: None, until Ctrl-C."""
+    """Counts, then prints the totals. seconds: None = until Ctrl-C."""
     intervals = Intervals()
     try:
         run = AttachedRun(native_programs.find(native_programs.ATTACHER), process, is_forced)
@@ -44,7 +44,7 @@ def count_attached(
         say(note)
     show.show_process(record, make_console(wide))
     if record["is_running"]:
-        hint(f"heapwright record --pid {process} --duration 10s shows which call sites these are of")
+        hint(f"heapwright record --pid {process} --duration 10s shows which call sites make these calls")
 
 
 def _say_begin(process: int, run: AttachedRun, seconds: float | None) -> None:
@@ -59,15 +59,15 @@ def _say_begin(process: int, run: AttachedRun, seconds: float | None) -> None:
 def _notes(process: int, run: AttachedRun) -> list[str]:
     notes: list[str] = list(run.attached["notes"])
     if run.attached["healed"]:
-        notes.append("an earlier attach was killed and had left its patches; they were put back first")
+        notes.append("an earlier attach was killed and left its patches; they were reverted first")
     ends = {"ended": "ended", "replaced": "executed another program"}
     if end := ends.get(run.detached["reason"]):
-        notes.append(f"process {process} {end}, which ended the counting")
+        notes.append(f"process {process} {end}, so counting ended")
     return notes
 
 
 def attached_only(given: dict[str, Any]) -> None:
-    """Refuses options that mean an attachment where nothing is attached to."""
+    """Refuses options about attaching when the process counts already."""
     for option, value in given.items():
         if value:
-            raise InputError(f"{option} is for a process that does not count yet; leave it out")
+            raise InputError(f"{option} is for a process that does not count yet; omit it")

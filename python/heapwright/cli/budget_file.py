@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A budget file as gate reads it and writes it anew."""
+"""Reads and rewrites gate's budget file."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ from heapwright.model import Trace
 
 
 def read(file: Path, accept: bool) -> str:
-    """Its text as it is, line ends too; without the mark that some editors begin UTF-8 with."""
+    """Its text with its line ends, without a byte order mark."""
     if accept and not file.exists():
         output.check_output(file, force=False)
         return accepting.START
     try:
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(
-            f"there is no budget file {file}; --accept --reason TEXT writes a first one"
-        ) from None
+        raise InputError(f"no such budget file: {file}; --accept --reason TEXT writes one") from None
     except OSError as error:
         raise InputError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{file} is no text in UTF-8") from None
+        raise InputError(f"{file} is not UTF-8 text") from None
 
 
 def parse(text: str, file: Path, toolchain: str, accept: bool) -> budgets.Budget:
-    """accept: limits that are not there yet are those of a first file."""
+    """accept: a missing file or file without limits gets the default ones."""
     try:
         budget = budgets.parse(text, toolchain)
     except budgets.NoToolchainError:
@@ -44,7 +42,7 @@ def parse(text: str, file: Path, toolchain: str, accept: bool) -> budgets.Budget
     if budget.rules:
         return budget
     if not accept:
-        raise InputError(f"no limits in {file}; --accept --reason TEXT writes first ones")
+        raise InputError(f"{file} has no limits; --accept --reason TEXT writes them")
     return budget._replace(rules=budgets.parse(accepting.START).rules)
 
 
@@ -57,7 +55,7 @@ def accept(
     measured: Sequence[Measured],
     traces: Sequence[Trace],
 ) -> budgets.Budget:
-    """Writes what was measured, and says what changed; the budget as it is then."""
+    """Writes the measured figures, prints the changes, and returns the new budget."""
     is_single_thread = all(len(trace.threads) == 1 for trace in traces)
     lines = text.replace("\r\n", "\n")
     new, changes = accepting.rewritten(lines, budget, toolchain, reason, measured, is_single_thread)
@@ -65,10 +63,10 @@ def accept(
         new = new.replace("\n", "\r\n")
     if _has_mark(file):
         new = "\ufeff" + new
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o644  # it belongs into a repository
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o644  # it belongs in a repository
     output.write_text(file, True, new)
     file.chmod(mode)
-    for change in changes or ["every limit stays as it is"]:
+    for change in changes or ["no limit changed"]:
         say(f"heapwright: {change}")
     return parse(new.removeprefix("\ufeff"), file, toolchain, accept=False)
 

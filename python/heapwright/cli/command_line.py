@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The declared command line: every command's options, its help, and words for what was mistyped."""
+"""The declared command line: every command's options, help and usage errors."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ COMMANDS = (
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
 _TAKE_A_PROGRAM = ("record", "run", "count")
-_MAY_TAKE_A_PROGRAM = ("gate",)  # behind --, after whatever else
+_MAY_TAKE_A_PROGRAM = ("gate",)  # after --
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
-# What an option is called elsewhere: the nearest spelling would be another one.
+# Names from other tools, whose nearest spelling here is a different option.
 _OTHER_NAMES = {"--to": "--until", "--min-size": "--min-block", "--max-size": "--max-block"}
 
 EXAMPLES = {
@@ -138,12 +138,12 @@ def _options(
             metavar="SHELL",
             callback=_print_completion,
             is_eager=True,
-            help=f"Print what makes the shell complete commands and options: {', '.join(SHELLS)}.",
+            help=f"Print the completion script for a shell: {', '.join(SHELLS)}.",
             show_default=False,
         ),
     ] = "",
 ) -> None:
-    """Know what your heap costs, and why: record a program, then ask."""
+    """Record a program's heap calls and explain what its heap costs."""
 
 
 class _Command(TyperCommand):
@@ -159,7 +159,7 @@ class _Command(TyperCommand):
                 and is_option
                 and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
             ):
-                raise InputError(f"{param.opts[0]} must not be empty")  # an unset variable of a script
+                raise InputError(f"{param.opts[0]} must not be empty")  # an unset variable in a script
         return super().invoke(ctx)
 
 
@@ -169,7 +169,7 @@ class _Group(TyperGroup):
 
 
 def _readable(text: str) -> str:
-    return text.replace("\\[", "[")  # typer escapes brackets for a markup that is switched off
+    return text.replace("\\[", "[")  # typer escapes brackets for markup, which is off
 
 
 def _epilog(command: str) -> str:
@@ -178,12 +178,12 @@ def _epilog(command: str) -> str:
 
 
 def make_app(names: Sequence[str]) -> typer.Typer:
-    """The command line with these commands. A command's modules are imported here, and only its own:
-    importing all of them takes longer than most traces take to read."""
+    """The command line with these commands. Imports only their modules: importing all of them takes
+    longer than reading most traces."""
     app = typer.Typer(
         cls=_Group,
         name="heapwright",
-        help="Know what your heap costs, and why: record a program, then ask.",
+        help="Record a program's heap calls and explain what its heap costs.",
         epilog=_epilog(""),
         context_settings=_SETTINGS,
         add_completion=False,
@@ -204,7 +204,7 @@ def make_app(names: Sequence[str]) -> typer.Typer:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command; its exit code. Raises InputError for what the user got wrong."""
+    """Runs one command and returns its exit code. Raises InputError for usage errors."""
     if _COMPLETE in os.environ:
         return _complete()
     chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
@@ -214,7 +214,7 @@ def run(arguments: list[str]) -> int:
         at = arguments.index("--")
         arguments, program = arguments[:at], arguments[at + 1 :]
     try:
-        # Not through command.main(), which ends the process by itself when a pipe is closed.
+        # Not through command.main(), which exits when a pipe is closed.
         with command.make_context("heapwright", arguments or ["--help"], obj=program) as context:
             code = command.invoke(context)
     except typer.Exit as request:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright compare: what differs between two recordings, or two sets of them, and how sure that is."""
+"""heapwright compare: differences between two (sets of) recordings, and their significance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="A B",
-        help="Two recordings, two folders with repeated ones, or two files of replay --json.",
+        help="Two recordings, two folders of repeated recordings, or two files of replay --json.",
         show_default=False,
     ),
 ]
@@ -38,45 +38,47 @@ SideFiles = Annotated[
 Run = Annotated[
     list[str] | None,
     typer.Option(
-        "--run", metavar="COMMAND", help="Twice: record A's and B's command, in turns. Split as a shell does."
+        "--run",
+        metavar="COMMAND",
+        help="Give it twice: A's and B's command, recorded alternately. Split as a shell does.",
     ),
 ]
 Runs = Annotated[
     int | None,
-    typer.Option(metavar="N", help=f"With --run: how often each is run; {_RUNS} times without it."),
+    typer.Option(metavar="N", help=f"With --run: runs of each command.  [default: {_RUNS}]"),
 ]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With --run: keep the recordings in this folder.")
 ]
 Limit = Annotated[
-    float, typer.Option(metavar="SECONDS", help="With --run: a run that takes longer counts as hung.")
+    float, typer.Option(metavar="SECONDS", help="With --run: a run longer than this counts as hung.")
 ]
 PerWhat = Annotated[
     str,
     typer.Option(
         "--per",
         metavar="N|N,N|site:SITE",
-        help="Divide work by a load, A's and B's, or by a site's allocations.",
+        help="Divide work by a load (A's and B's), or by a site's allocations.",
     ),
 ]
 PerSecond = Annotated[
     bool, typer.Option("--per-second", help="Divide calls, bytes and time by the duration.")
 ]
-Top = Annotated[int, typer.Option(metavar="N", help="How many call sites to show.")]
+Top = Annotated[int, typer.Option(metavar="N", help="Number of call sites to show.")]
 Root = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Folder with that side's programs, libraries and debug files."),
 ]
 Anyway = Annotated[
-    bool, typer.Option("--anyway", help="Compare recordings that are not whole, and say what that means.")
+    bool, typer.Option("--anyway", help="Compare incomplete recordings, and note what that means.")
 ]
 
 Advice = Annotated[
-    bool, typer.Option("--advice", help="Say what explain's advice on A promised, and what B gained.")
+    bool, typer.Option("--advice", help="Show what explain's advice on A estimated, and what B gained.")
 ]
 Replayed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.json", help="With --advice: what replay --advice --json measured of A's."),
+    typer.Option(metavar="FILE.json", help="With --advice: output of replay --advice --json for A."),
 ]
 
 
@@ -102,10 +104,10 @@ def compare(
     force: options.Force = False,
     wide: options.Wide = False,
 ) -> None:
-    """Say what differs between two recordings or replays, and where."""
+    """Show what differs between two recordings or replays, and where."""
     _check(runs, limit, top, per, per_second, keep, run or [])
     if replayed is not None and not advice:
-        raise InputError("--replayed goes with --advice, which says what was advised")
+        raise InputError("--replayed needs --advice")
     named = [] if run else _sides(files or [], a or [], b or [])
     if html is not None:
         output.check_is_no_input(html, [file for side in named for file in side])
@@ -151,20 +153,20 @@ def _check(
 ) -> None:
     repeated_runs.check(_RUNS if runs is None else runs, limit)
     if top < 1:
-        raise InputError("--top takes a number from 1 on")
+        raise InputError("--top takes a number of at least 1")
     if per and per_second:
-        raise InputError("--per and --per-second exclude each other; give one of them")
+        raise InputError("--per and --per-second are mutually exclusive")
     if run and len(run) != 2:
         raise InputError("--run takes two commands, A's and B's: --run './old' --run './new'")
     if keep is not None and not run:
-        raise InputError("--keep goes with --run, which makes recordings")
+        raise InputError("--keep needs --run, which makes recordings")
     if runs is not None and not run:
-        raise InputError("--runs goes with --run, which makes recordings")
+        raise InputError("--runs needs --run, which makes recordings")
 
 
 def _check_alone(files: Sequence[Path], a: Sequence[Path] | None, b: Sequence[Path] | None) -> None:
     if files or a or b:
-        raise InputError("--run makes the recordings itself; leave out files, --a and --b")
+        raise InputError("--run makes the recordings; omit files, --a and --b")
 
 
 def _sides(files: Sequence[Path], a: Sequence[Path], b: Sequence[Path]) -> list[list[Path]]:
@@ -172,7 +174,7 @@ def _sides(files: Sequence[Path], a: Sequence[Path], b: Sequence[Path]) -> list[
         raise InputError("repeat --a and --b for each file: --a one --a two --b three")
     if files:
         if len(files) != 2:
-            raise InputError("compare takes two recordings, A and B; several of a side go by --a and --b")
+            raise InputError("compare takes two recordings, A and B; use --a and --b for several per side")
         a, b = files[:1], files[1:]
     if not a or not b:
         raise InputError("compare takes two recordings: heapwright compare A.heapwright B.heapwright")
@@ -184,7 +186,7 @@ def _files_in(path: Path) -> list[Path]:
         return [path]
     found = sorted(path.glob("*.heapwright"))
     if not found:
-        raise InputError(f"there is no recording (*.heapwright) in the folder {path}")
+        raise InputError(f"no recording (*.heapwright) in the folder {path}")
     return found
 
 
@@ -196,16 +198,14 @@ def _recordings(
         traces = [open_trace(file, root, f"--{label.lower()}-root") for file in files]
         programs = {trace.metadata.program for trace in traces}
         if len(programs) > 1:
-            raise InputError(
-                f"{label}'s recordings are of {', '.join(sorted(programs))}; give those of one program"
-            )
+            raise InputError(f"{label}'s recordings are of several programs: {', '.join(sorted(programs))}")
         _check_independent(label, traces)
         sides.append(load.Recordings(traces, command))
     return sides[0], sides[1]
 
 
 def _check_independent(label: str, traces: Sequence[Trace]) -> None:
-    """Copies of a recording are no further runs."""
+    """Refuses copies of a recording, which would count as further runs."""
     first: dict[tuple[str, int, int], Trace] = {}
     for trace in traces:
         process = _process_of(trace)
@@ -227,10 +227,10 @@ def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
         reasons = caveats.reasons_taken(
             trace, anyway, "cannot be compared", "compares what there is", command
         )
-        found += caveats.notes_on(trace, reasons, "differences may be of that")
+        found += caveats.notes_on(trace, reasons, "which may explain differences")
     of_a, of_b = ({_process_of(trace) for trace in side.traces} - {None} for side in sides)
     if of_a & of_b:
-        found.append("A and B have a recording in common: the same run does not differ from itself")
+        found.append("A and B share a recording, which cannot differ from itself")
     return found
 
 

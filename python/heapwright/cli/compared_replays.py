@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright compare for two documents of heapwright replay --json."""
+"""heapwright compare for two outputs of heapwright replay --json."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from heapwright.compare.replays.reading import ReplayFileError, is_document, rea
 
 
 def are_meant(files: Sequence[Path]) -> bool:
-    """Whether any of the files is such a document."""
+    """Whether any of the files is such an output."""
     return any(map(is_document, files))
 
 
 def compare(sides: Sequence[Sequence[Path]], unfit: Mapping[str, object], forms: Forms) -> None:
-    """unfit: options that only recordings have, by name, as they were given."""
+    """unfit: the given values of options that apply only to recordings, by name."""
     if any(len(side) != 1 for side in sides):
-        raise InputError("two replays are compared, one document a side")
+        raise InputError("replays are compared two at a time: one file per side")
     for (file,) in sides:
         if not file.exists():
-            raise InputError(f"{file} does not exist")
+            raise InputError(f"no such file: {file}")
         if not is_document(file):
             raise InputError(
-                f"{file} is no file of replay --json, and the other one is; compare two of a kind"
+                f"{file} is not a file of replay --json, but the other one is; compare two of a kind"
             )
     for option, value in unfit.items():
         if value:
-            raise InputError(f"{option} goes with recordings, not with replays; leave it out")
+            raise InputError(f"{option} applies to recordings, not to replays; omit it")
     try:
         a, b = (read(side[0]) for side in sides)
     except ReplayFileError as error:

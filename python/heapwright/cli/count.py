@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright count: run a program with counting, or count in one that runs."""
+"""heapwright count: counts in a program it starts, or in a running process."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ _ROOM = "64M"
 _LEAST_ROOM_BYTES = 1 << 20
 _MOST_BYTES = 1 << 40
 
-Interval = Annotated[
-    str, typer.Option(metavar="TIME", help="Report on stderr at this interval what the program does.")
-]
+Interval = Annotated[str, typer.Option(metavar="TIME", help="Report on stderr at this interval.")]
 Pid = Annotated[
     str,
     typer.Option(
-        "--pid", metavar="PID|NAME", help="Count in a process that runs; if it counts already, read that."
+        "--pid",
+        metavar="PID|NAME",
+        help="Count in a running process; if it already counts, read its counters.",
     ),
 ]
 For = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="With --pid: how long to count; otherwise until Ctrl-C.")
+    str, typer.Option("--for", metavar="TIME", help="With --pid: how long to count. Default: until Ctrl-C.")
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="With --pid: also where a filter of system calls may end the process.")
+    bool, typer.Option("--force", help="With --pid: attach even if a seccomp filter might kill the process.")
 ]
 Sample = Annotated[
     str,
-    typer.Option(metavar="BYTES", help="Keep stacks of one block per BYTES: for dump, serve."),
+    typer.Option(metavar="BYTES", help="Keep the stack of one block per BYTES allocated: for dump, serve."),
 ]
 DumpAbove = Annotated[
     str,
     typer.Option(
         metavar="BYTES",
-        help="With --sample: write the samples to PROGRAM.PID.heapwright once more than this is resident.",
+        help="With --sample: write the samples to PROGRAM.PID.heapwright when more than this is resident.",
     ),
 ]
 DumpWhen = Annotated[
     list[str] | None,
     typer.Option(
         metavar="WHAT",
-        help="With --sample: write the samples to PROGRAM.PID.WHAT.heapwright once at cgroup=90%, "
+        help="With --sample: write the samples once to PROGRAM.PID.WHAT.heapwright at cgroup=90%, "
         "pressure=20%, growth=100M/1min (of live bytes) or oom. Repeatable.",
     ),
 ]
@@ -67,11 +67,11 @@ Room = Annotated[
     str,
     typer.Option(
         metavar="BYTES",
-        help="With --sample: the most that samples may take of /dev/shm, 64M by default; the oldest that "
-        "is over is forgotten.",
+        help="With --sample: limit of the samples in /dev/shm, 64M by default; the oldest freed blocks "
+        "go first.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's own output moves to stderr.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's output goes to stderr.")]
 
 
 def count(
@@ -90,26 +90,26 @@ def count(
     """Count a program's heap calls on any allocator."""
     interval_ns = parse_time("--interval", interval) if interval else 0
     if interval and interval_ns < _LEAST_INTERVAL_NS:
-        raise InputError("--interval takes a tenth of a second or more")
+        raise InputError("--interval takes at least 0.1s")
     seconds = parse_time("--for", duration) / 1e9 if duration else None
     if seconds == 0:
         raise InputError("--for takes a time above 0")
     if not pid:
         if duration or force:
-            raise InputError(
-                "--for and --force need --pid PID; a program that is started is counted to its end"
-            )
+            raise InputError("--for and --force need --pid; a started program is counted until it exits")
         if not context.args:
-            raise InputError("name a program: heapwright count -- PROGRAM [ARGUMENTS]; or a process by --pid")
+            raise InputError(
+                "name a program: heapwright count -- PROGRAM [ARGUMENTS], or a process with --pid"
+            )
         sampling = _sampling(sample, dump_above, dump_when or [], room)
         raise typer.Exit(_run(list(context.args), sampling, interval_ns / 1e9, json, wide))
     if sample or dump_above or dump_when or room:
         raise InputError(
-            "--sample, --dump-above, --dump-when and --room need a program that is started; "
-            "heapwright record --pid PID --sample 512k takes samples of one that runs"
+            "--sample, --dump-above, --dump-when and --room need a program to start; "
+            "heapwright record --pid PID --sample 512k samples a running process"
         )
     if context.args:
-        raise InputError("--pid counts in a process that runs: leave out the program")
+        raise InputError("--pid counts in a running process: omit the program")
     try:
         found = page_or_process(pid)
     except PageError as error:
@@ -125,9 +125,9 @@ def _sampling(sample: str, dump_above: str, dump_when: Sequence[str], room: str)
     if not sample:
         if dump_above or dump_when:
             option = "--dump-above" if dump_above else "--dump-when"
-            raise InputError(f"{option} needs --sample BYTES, whose samples it writes")
+            raise InputError(f"{option} needs --sample BYTES: it writes the samples")
         if room:
-            raise InputError("--room needs --sample BYTES, whose samples it bounds")
+            raise InputError("--room needs --sample BYTES: it limits the samples")
         return None
     mean_bytes = parse_size("--sample", sample)
     if mean_bytes == 0:
@@ -169,14 +169,14 @@ def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_js
 
 
 def _print(document: dict[str, Any], wide: bool) -> None:
-    # On stderr, beside the program's own output: that stays as it is.
+    # On stderr: the program's own stdout stays as it is.
     console = make_console(wide, to_stderr=True)
     for note in document["notes"]:
         say(note)
     if not document["processes"]:
         return
     show.show_all(document, console)
-    say("next: heapwright record shows which call sites these are of")
+    say("next: heapwright record shows which call sites make these calls")
 
 
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:

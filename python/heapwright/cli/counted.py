@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What heapwright count says of counted processes, whichever way they are counted."""
+"""What heapwright count prints of counted processes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from heapwright.report import units
 
 
 class Run(Protocol):
-    """What is being counted."""
+    """The counted processes."""
 
     def pages(self) -> list[Counted]:
-        """Its images so far."""
+        """The program images counted so far."""
 
     def elapsed_ns(self) -> int:
-        """Since counting began."""
+        """Time since counting began."""
 
 
 class Intervals:
-    """What went on in each interval, of all processes together; said on stderr, and kept."""
+    """The activity of all processes in each interval; printed on stderr, and kept."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright dump: the sampled blocks of a process under count --sample, up to now, as a trace."""
+"""heapwright dump: writes the samples of a process under count --sample so far as a trace."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from heapwright.report import units
 
 Wanted = Annotated[str, typer.Argument(metavar="PID|NAME", help="A process under count --sample.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; PID.heapwright.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="File to write. Default: PID.heapwright."),
 ]
 
 
 def dump(process: Wanted, output: Output = None, force: Force = False) -> None:
-    """Write what a process under count --sample allocated so far."""
+    """Write what a process under count --sample has allocated so far."""
     number = process_of(process)
     target = output or Path(f"{number}.heapwright")
     check_output(target, force)

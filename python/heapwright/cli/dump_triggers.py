@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--dump-above and --dump-when of heapwright count: what is typed, as triggers."""
+"""Parses heapwright count's --dump-above and --dump-when into triggers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LEAST_GROWTH_NS = 10**9
 
 
 def make_triggers(above: str, when: Sequence[str]) -> list[Trigger]:
-    """The same kind twice is refused: their files would have one name."""
+    """Refuses the same kind twice: their files would have the same name."""
     triggers: list[Trigger] = []
     if above and (above_bytes := parse_size("--dump-above", above)):
         triggers.append(Resident(above_bytes))
     for text in when:
         trigger = _trigger(text)
         if any(trigger.name == other.name for other in triggers):
-            raise InputError(f"--dump-when has {trigger.name} twice; each writes once")
+            raise InputError(f"--dump-when has {trigger.name} twice; give each once")
         triggers.append(trigger)
     return triggers
 
@@ -32,7 +32,9 @@ def _trigger(text: str) -> Trigger:
     kind, _, value = text.partition("=")
     if kind == "cgroup" and (percent := _percent(value)):
         if memory_limits.cgroup_room(os.getpid()) is None:
-            raise InputError("--dump-when cgroup: no cgroup of this process limits memory; oom needs none")
+            raise InputError(
+                "--dump-when cgroup: no cgroup of this process limits memory; oom works without one"
+            )
         return Cgroup(percent)
     if kind == "pressure" and (percent := _percent(value)):
         if memory_limits.pressure_percent(os.getpid()) is None:
@@ -48,11 +50,11 @@ def _trigger(text: str) -> Trigger:
 
 def _growth(by_bytes: int, within_ns: int) -> Growth:
     if by_bytes == 0 or within_ns < _LEAST_GROWTH_NS:
-        raise InputError("--dump-when growth takes bytes above 0 and a time of a second or more")
+        raise InputError("--dump-when growth takes bytes above 0 and a time of at least 1s")
     return Growth(by_bytes, within_ns / 1e9)
 
 
 def _percent(text: str) -> float:
-    """0: it is none."""
+    """The percentage; 0: not one."""
     found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text)
     return float(found[1]) if found and 0 < float(found[1]) <= 100 else 0.0

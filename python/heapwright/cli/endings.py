@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests to end a command, which then takes back what it has begun."""
+"""Signals that end a command, so that it cleans up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REQUESTS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def taken_back() -> Iterator[None]:
-    """The first SIGTERM or SIGHUP leaves the block by SystemExit; what is ignored (nohup) stays so."""
+    """The first SIGTERM or SIGHUP raises SystemExit in the block; ignored signals (nohup) stay ignored."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         for request in before:

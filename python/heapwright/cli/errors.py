@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a user can put right."""
+"""Errors that the user can fix."""
 
 
 class InputError(Exception):
-    """Something the user can put right; the text is one line that says how."""
+    """An error that the user can fix; the text is one line that says how."""

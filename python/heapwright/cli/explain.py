@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright explain: what the heap cost, on one screen and then by question."""
+"""heapwright explain: what the heap cost, first on one screen, then by question."""
 
 from __future__ import annotations
 
@@ -25,53 +25,56 @@ from heapwright.cli.replayed_advice import read_replayed
 from heapwright.explain.tree import ENDS, MEASURES
 from heapwright.model.session import is_session
 
-Top = Annotated[int, typer.Option(metavar="N", help="How many lines each table has.")]
+Top = Annotated[int, typer.Option(metavar="N", help="Rows in each table.")]
 Questions = Annotated[
     list[str] | None,
-    typer.Option("--question", metavar="NAME", help=f"Only this: {', '.join(explaining.NAMES)}. Repeatable."),
+    typer.Option(
+        "--question", metavar="NAME", help=f"Only this question: {', '.join(explaining.NAMES)}. Repeatable."
+    ),
 ]
 Suppressions = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Blocks that are no leaks: leak:PATTERN lines, as LeakSanitizer reads."
-    ),
+    typer.Option(metavar="FILE", help="Blocks that are not leaks: leak:PATTERN lines, as in LeakSanitizer."),
 ]
 MemoryLimit = Annotated[
-    str, typer.Option(metavar="SIZE", help="Memory the process may have (2g): when growth reaches it.")
+    str,
+    typer.Option(metavar="SIZE", help="The process's memory limit (2g): predicts when growth reaches it."),
 ]
-At = Annotated[str, typer.Option(metavar="TIME", help="Resident memory at this time as well (2.5s, 300ms).")]
+At = Annotated[
+    str, typer.Option(metavar="TIME", help="Also show resident memory at this time (2.5s, 300ms).")
+]
 Replayed = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.json",
-        help="A document of replay --advice --json: what each piece of advice gave there.",
+        help="Output of replay --advice --json: adds what each piece of advice gained.",
     ),
 ]
 TreeFrom = Annotated[
-    str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
+    str, typer.Option("--tree", metavar="END", help=f"Show one call tree, from: {', '.join(ENDS)}.")
 ]
 Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums: {', '.join(MEASURES)}.")]
 Page = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write it as one offline page for a browser instead."),
+    typer.Option("--html", metavar="FILE", help="Write an offline HTML page instead of text."),
 ]
-MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out branches of the tree below it.")]
+MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out smaller branches of the tree.")]
 
 
 OverTime = Annotated[
     bool,
-    typer.Option("--over-time", help="With --json: call paths, threads and latencies bin by bin as well."),
+    typer.Option("--over-time", help="With --json: add call paths, threads and latencies over time."),
 ]
 Brief = Annotated[
     bool,
-    typer.Option("--brief", help="With --json: the most important of it, in 8 KB at most."),
+    typer.Option("--brief", help="With --json: the most important findings, in at most 8 KB."),
 ]
 Process = Annotated[
     str,
     typer.Option(
         "--process",
         metavar="PID|NAME",
-        help="Of a folder or session: explain this process, by id or program.",
+        help="In a folder or session: explain this process, by id or program.",
     ),
 ]
 
@@ -107,7 +110,7 @@ def explain(
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
-    """Say what the recorded program's heap cost, and where."""
+    """Explain what the recorded program's heap cost, and where."""
     _check_json(json, over_time, brief, tree)
     check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
@@ -119,12 +122,12 @@ def explain(
         session = open_processes(file, debug_root)
         if not process:
             if html is not None or brief:
-                raise InputError("--html and --brief are of one process: name it with --process")
+                raise InputError("--html and --brief cover one process: name it with --process")
             explain_processes(session, wanted)
             return
         trace = find_process(session, process)
     elif process:
-        raise InputError("--process is for a folder or a session file; this is one process's trace")
+        raise InputError("--process is for a folder or session file; this is the trace of one process")
     else:
         trace = open_trace(file, debug_root)
     wanted = wanted._replace(replayed=read_replayed(replayed, trace))
@@ -140,6 +143,6 @@ def explain(
 
 def _check_json(json: bool, over_time: bool, brief: bool, tree: str) -> None:
     if over_time and not json:
-        raise InputError("--over-time adds to --json alone: give both, or --html for pictures")
+        raise InputError("--over-time needs --json; --html draws these over time")
     if brief and (not json or over_time or tree):
-        raise InputError("--brief goes with --json, and without --over-time and --tree")
+        raise InputError("--brief needs --json, and excludes --over-time and --tree")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a trace and prints what its heap cost: the work of `heapwright explain` and of `run`."""
+"""Reads a trace and prints what its heap cost, for `heapwright explain` and `run`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ReportOptions(NamedTuple):
-    """How the user wants it explained."""
+    """Options of the explanation."""
 
     top: int = 10
     questions: tuple[str, ...] = explaining.NAMES
@@ -40,7 +40,7 @@ class ReportOptions(NamedTuple):
 
 
 def hint_query(file: Path) -> None:
-    """What to type after an explanation."""
+    """Prints what to type after an explanation."""
     hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
 
 
@@ -54,9 +54,9 @@ def make_report_options(
     limit: str = "",
     at: str = "",
 ) -> ReportOptions:
-    """Checked. A tree alone is shown alone."""
+    """Checks the options. A tree without a question is shown alone."""
     if top < 1:
-        raise InputError("--top takes a number from 1 on")
+        raise InputError("--top takes a number of at least 1")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
     asked = names or (() if shown else explaining.NAMES)
     limit_bytes = parse_size("--memory-limit", limit) if limit else 0
@@ -79,7 +79,7 @@ def read_suppressions(file: Path | None) -> tuple[str, ...]:
 
 
 def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
-    """The tree that was asked for, if any."""
+    """The requested tree, if any."""
     one_of("measure of --tree", measure, tree.MEASURES)
     try:
         share = float(min_share.removesuffix("%")) / 100
@@ -99,7 +99,7 @@ def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: Repo
 
 
 def read_symbols(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
-    """Reads them; InputError where the filter names a site that there is not."""
+    """Reads the facts; InputError if the filter matches no site."""
     with progress("reading symbols") as report:
         trace.symbols(report)
     _check_site_filter(trace, chosen, sites)
@@ -108,7 +108,7 @@ def read_symbols(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
 def explain_facts(
     trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
 ) -> None:
-    """Prints the explanation of facts that are being read."""
+    """Prints the explanation of facts being read."""
     answers = make_report(trace, reading, chosen, sites, wanted)
     document = explaining.explain(answers, wanted.questions, wanted.tree)
     if wanted.as_json and wanted.over_time:
@@ -126,7 +126,7 @@ def explain_facts(
 def make_report(
     trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
 ) -> explaining.Report:
-    """What is explained, when its facts are read."""
+    """The explanation, once the facts are read."""
     with progress("reading calls") as report:
         facts = reading.take(report)
     return explaining.Report(
@@ -145,7 +145,7 @@ def make_report(
 def explain_trace_as_data(
     trace: Trace, question: str, replayed: Mapping[str, Sequence[ReplayedFigure]] = MappingProxyType({})
 ) -> Answer:
-    """One question's answer about the whole recording. replayed: by change, what a replay measured."""
+    """One question's answer about the whole recording. replayed: what a replay measured, by change."""
     chosen, sites = Filter(), SiteOptions()
     read_symbols(trace, chosen, sites)
     wanted = ReportOptions(questions=(question,), replayed=replayed)
@@ -158,14 +158,14 @@ def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None
     if not chosen.site and not chosen.library and not chosen.through:
         return
     if chosen.through and not any(trace.stacks_chosen(Filter(through=chosen.through), sites)):
-        from pathlib import Path  # only for mistakes
+        from pathlib import Path  # only for error messages
 
         raise InputError(
-            f"--through {chosen.through} matches no frame of any stack of {Path(trace.path).name}"
+            f"--through {chosen.through} matches no frame of any stack in {Path(trace.path).name}"
         )
     if (chosen.site or chosen.library) and not any(trace.sites_chosen(chosen, sites)):
-        from pathlib import Path  # only for mistakes
+        from pathlib import Path  # only for error messages
 
         option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"
         number = units.counted(len(trace.sites(sites)), "call site")
-        raise InputError(f"{option} matches none of the {number} of {Path(trace.path).name}")
+        raise InputError(f"{option} matches none of the {number} in {Path(trace.path).name}")

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def check_page(html: Path | None, force: bool, json: bool, questions: Sequence[str], tree: str) -> None:
-    """InputError where the page cannot be written, or something else is asked for as well."""
+    """InputError if the page cannot be written, or with options that it excludes."""
     if html is None:
         return
     for option, is_given in (("--json", json), ("--question", bool(questions)), ("--tree", bool(tree))):
         if is_given:
-            raise InputError(f"--html writes the whole explanation as a page: leave {option} out")
+            raise InputError(f"--html writes the whole explanation: omit {option}")
     output.check_output(html, force)
 
 

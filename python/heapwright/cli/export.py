@@ -31,25 +31,28 @@ Measure = Annotated[
     str, typer.Option(metavar="NAME", help="bytes, calls, peak, leaked, temporaries or time.")
 ]
 Table = Annotated[
-    str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}. Without it: event.")
+    str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}. Default: event.")
 ]
 
 Anonymize = Annotated[
-    bool, typer.Option("--anonymize", help="Replace all names by hashes, with a key that is not kept.")
+    bool, typer.Option("--anonymize", help="Replace all names by hashes; the key is discarded.")
 ]
 
 Fleet = Annotated[
     Path | None,
     typer.Option(
-        "--fleet", metavar="DIR", help="With parquet: facts for heapwright fleet, into this folder."
+        "--fleet", metavar="DIR", help="With parquet: write facts for heapwright fleet to this folder."
     ),
 ]
 Service = Annotated[
     str,
-    typer.Option(metavar="NAME", help="With --fleet: whose process it was. Without it: the program's name."),
+    typer.Option(metavar="NAME", help="With --fleet: name of the service. Default: the program's name."),
 ]
 Version = Annotated[
-    str, typer.Option("--service-version", metavar="TEXT", help="With --fleet. Without it: unknown.")
+    str,
+    typer.Option(
+        "--service-version", metavar="TEXT", help="With --fleet: version of the service. Default: unknown."
+    ),
 ]
 
 
@@ -75,7 +78,7 @@ def export(
     """Write a trace in another tool's format.
 
     For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet;
-    or as a trace that carries its names inside, to be read elsewhere.
+    or as a trace with embedded symbol names, to read on another machine.
     """
     filters = from_ or until or thread or site or library
     if one_of("format", to, (*FORMATS, "trace")) == "trace":
@@ -95,19 +98,21 @@ def export(
     trace = open_trace(file, debug_root)
     check_answered(trace, measure)
     if form.unsampled and trace.metadata.sample_mean_bytes:
-        raise InputError(f"--to {to}: not answered from samples: {form.unsampled}; use pprof")
+        raise InputError(f"--to {to}: not available from samples: {form.unsampled}; use pprof")
     name = "anonymous" if anonymize else file.with_suffix("").name
     target = output or Path(name + (f".{table}" if form.write is None else "") + form.suffix)
     check_output(target, force)
     if target.exists() and target.samefile(file):
         raise InputError(f"{target} is the trace itself; name another file with --output")
     if json and is_stdout(target):
-        raise InputError("--json and --output - both mean standard output; name a file with --output")
+        raise InputError("--json and --output - both write to standard output; name a file with --output")
     chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
     trace = _with_symbols(trace, anonymize)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
-            raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
+            raise InputError(
+                f"filters apply only to the tables {' and '.join(FILTERED_TABLES)}, not to {table}"
+            )
         lost, size = _write_parquet(trace, table, target, force, chosen)
     else:
         lost, size = _write_profile(trace, chosen, form, target, force, measure)
@@ -115,7 +120,7 @@ def export(
 
 
 def _about(trace: Trace, form: Format, table: str) -> str:
-    """What to know of samples before figures are summed."""
+    """A note on samples, for who sums up figures."""
     if form.write is None:
         return about_samples(trace, [table])
     return forgotten_in_words(trace.metadata.forgotten_before_ns)
@@ -126,7 +131,7 @@ def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
         trace.symbols(report)
     if not anonymize:
         return trace
-    from heapwright.model.anonymous import AnonymousTrace  # hardly anybody asks
+    from heapwright.model.anonymous import AnonymousTrace  # rarely needed
 
     return AnonymousTrace(trace)
 
@@ -138,7 +143,7 @@ def _document(to: str, path: Path, size: int, lost: Sequence[str], sampled: str 
 
 
 def _tell(form: Format, target: Path, document: dict[str, Any], as_json: bool) -> None:
-    """What was written, and what is wrong with it."""
+    """Prints what was written, and what is wrong with it."""
     if lost := document.get("incomplete"):
         say(in_words(lost))
     if as_json:
@@ -169,10 +174,8 @@ def _write_fleet(
         raise InputError(f"--fleet does not apply to {to}; use --to parquet")
     for option, value in excluded.items():
         if value:
-            raise InputError(
-                f"{option} does not go with --fleet, which takes the facts of the whole recording"
-            )
-    from heapwright.cli.fleet_facts import write_facts  # an extra's
+            raise InputError(f"{option} cannot be used with --fleet, which takes the whole recording")
+    from heapwright.cli.fleet_facts import write_facts  # part of an extra
 
     trace = open_trace(file, debug_root)
     written, lost = write_facts(trace, folder, service, version, force)

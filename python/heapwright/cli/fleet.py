@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright fleet: what many recordings say together."""
+"""heapwright fleet: sums over many recordings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from heapwright.terminal.columns import Columns
 
 SCHEMA = "heapwright.fleet/1"
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="What export --to parquet --fleet DIR has written.")
+    Path, typer.Argument(metavar="DIR", help="Folder written by export --to parquet --fleet DIR.")
 ]
 Ask = Annotated[
     list[str] | None,
     typer.Option(
-        "--question", metavar="NAME", help=f"Of {', '.join(QUESTIONS)}; repeat it. Without it: all."
+        "--question", metavar="NAME", help=f"One of {', '.join(QUESTIONS)}. Repeatable. Default: all."
     ),
 ]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows of each answer.")]
+Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each answer.")]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="duckdb or spark.")]
 Master = Annotated[str, typer.Option("--master", metavar="URL", help="With --engine spark: the cluster.")]
 
@@ -44,7 +44,7 @@ def fleet(
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
-    """Say what many recordings hold, waste and lose together, by service, version and site."""
+    """Sum up memory, waste and leaks of many recordings by service and site."""
     one_of("engine", engine, ENGINES)
     wanted = list(dict.fromkeys(question or QUESTIONS))
     for name in wanted:
@@ -55,14 +55,14 @@ def fleet(
         [sums] = incomplete(*opened).to_pyarrow().to_pylist()
     except FleetError as error:
         raise InputError(str(error)) from None
-    except Exception:  # the engine's own, which are many
+    except Exception:  # the engine has many error types
         if damaged := damaged_files(folder):
             raise InputError(_about(damaged)) from None
         raise
     if sums["incomplete"]:
         say(
             f"INCOMPLETE RECORDINGS: calls are missing in {units.count(sums['incomplete'])} of "
-            f"{units.count(sums['processes'])}; what is summed up of these is too low"
+            f"{units.count(sums['processes'])}; sums that include these are too low"
         )
     if json:
         print_json({"schema": SCHEMA, "engine": engine, "answers": answers})
@@ -81,7 +81,7 @@ def fleet(
 def _about(damaged: Sequence[Path]) -> str:
     others = f" (and {units.counted(len(damaged) - 1, 'other file')})" if len(damaged) > 1 else ""
     return (
-        f"{damaged[0]}{others} is damaged, or holds no facts; remove it, or write its recording again: "
+        f"{damaged[0]}{others} is damaged or holds no facts; remove it, or write it again: "
         "heapwright export FILE --to parquet --fleet DIR --force"
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""export --fleet: the facts of one recording, put beside those of others."""
+"""export --fleet: adds the facts of one recording to a folder of many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Facts(NamedTuple):
 
 
 def write_facts(trace: Trace, folder: Path, service: str, version: str, force: bool) -> Facts:
-    """Folders are made as they are needed; a recording that is there is replaced with force alone."""
+    """Creates folders as needed; force: replaces an existing recording."""
     extras.pyarrow()
     chosen, sites = Filter(), SiteOptions()
     read_symbols(trace, chosen, sites)

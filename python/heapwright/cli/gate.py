@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright gate: a recording, or a program that is recorded now, against a budget file."""
+"""heapwright gate: checks a recording, or a program to record, against a budget file."""
 
 from __future__ import annotations
 
@@ -35,28 +35,26 @@ Runs = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="With a program: runs; the median of them counts. Default 1, to --accept the peak of threads 5.",
+        help="With a program: number of runs; their median counts. Default: 1; with --accept and threads: 5.",
     ),
 ]
-Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
+Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
 ]
-Toolchain = Annotated[str, typer.Option(metavar="NAME", help="The limits of [toolchain.NAME] come first.")]
-Accept = Annotated[bool, typer.Option("--accept", help="Write what is measured into the budget file.")]
-Reason = Annotated[
-    str, typer.Option(metavar="TEXT", help="With --accept: why it is right; kept in the file.")
-]
+Toolchain = Annotated[str, typer.Option(metavar="NAME", help="Prefer the limits of [toolchain.NAME].")]
+Accept = Annotated[bool, typer.Option("--accept", help="Write the measured figures into the budget file.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="With --accept: the reason, kept in the file.")]
 Anyway = Annotated[
-    bool, typer.Option("--anyway", help="Check a recording that is not whole, and say what that means.")
+    bool, typer.Option("--anyway", help="Check an incomplete recording, and note what that means.")
 ]
-Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit's XML as well.")]
-Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF as well.")]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF.")]
 
 
 def gate(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file: docs/gate.md.")],
+    file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file (docs/gate.md).")],
     recording: Recording = None,
     runs: Runs = None,
     limit: Limit = 600.0,
@@ -73,7 +71,7 @@ def gate(
     md: options.Markdown = False,
     wide: options.Wide = False,
 ) -> int:
-    """Fail when a program's heap is outside of its budget."""
+    """Fail when a program's heap is outside its budget."""
     program: list[str] = context.obj or []
     forms = Forms(json, md, wide)
     forms.check()
@@ -123,9 +121,9 @@ def _check(
         )
     repeated_runs.check(1 if runs is None else runs, limit)
     if recording is not None and (runs is not None or keep is not None):
-        raise InputError("--runs and --keep go with a program, not with a recording")
+        raise InputError("--runs and --keep need a program, not a recording")
     if accept != bool(reason.strip()):
-        raise InputError("--accept and --reason go together: --accept --reason 'a cache for the index'")
+        raise InputError("--accept and --reason need each other: --accept --reason 'a cache for the index'")
 
 
 def _traces(
@@ -139,11 +137,11 @@ def _traces(
     debug_root: Path | None,
     stack: ExitStack,
 ) -> list[Trace]:
-    """wavers: figures are accepted that several threads do not make the same in each run."""
+    """wavers: the accepted figures vary from run to run because of threads."""
     if recording is not None:
         found = [open_trace(recording, debug_root)]
         if wavers and len(found[0].threads) > 1:
-            say(f"heapwright: one run does not show how far the peak varies; {_ACCEPT_PROGRAM}")
+            say(f"heapwright: one run does not show how much the peak varies; {_ACCEPT_PROGRAM}")
         return found
     folder = repeated_runs.folder_for(keep, stack)
 
@@ -154,14 +152,14 @@ def _traces(
     found = [run(0)]
     if runs is None and wavers and len(found[0].threads) > 1:
         runs = RUNS_OF_THREADS
-        say(f"heapwright: several threads: {runs} runs show how far the peak varies (--runs)")
+        say(f"heapwright: several threads: recording {runs} runs to see how much the peak varies (--runs)")
     return found + [run(number) for number in range(1, runs or 1)]
 
 
 def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: Sequence[Path]) -> None:
     for option, path in (("--junit", junit), ("--sarif", sarif)):
         if path is not None and str(path) == output.STDOUT:
-            raise InputError(f"{option} - means standard output, which has the result; name a file")
+            raise InputError(f"{option} - means standard output, where the result goes; name a file")
         if path is not None:
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
@@ -174,7 +172,7 @@ def _notes(traces: Sequence[Trace], program: Sequence[str], anyway: bool, accept
     command = shlex.join(program)
     for trace in traces:
         if accept and trace.metadata.sample_mean_bytes:
-            raise InputError(f"{trace.path} is a sample and gives no limits; record without --sample")
+            raise InputError(f"{trace.path} is sampled and gives no limits; record without --sample")
         reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is", command)
         found += caveats.notes_on(trace, reasons, "its figures may be too low")
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright info: what a trace file is, without reading its calls."""
+"""heapwright info: describes a trace file without reading its calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def info(file: options.File, json: options.Json = False, wide: options.Wide = Fa
 
 
 def describe(trace: Trace) -> dict[str, Any]:
-    """Everything but the calls, as plain data."""
+    """Everything except the calls, as plain data."""
     return {
         "schema": SCHEMA,
         "file": trace.path,
@@ -60,7 +60,7 @@ def describe(trace: Trace) -> dict[str, Any]:
 
 
 def show(document: dict[str, Any], console: Console) -> None:
-    """The same for people."""
+    """The same as text."""
     metadata, end = document["metadata"], document["end"]
     started = datetime.fromtimestamp(metadata["start_unix_ns"] / 1e9, UTC)
     recorded = [
@@ -106,7 +106,7 @@ def _covered(document: dict[str, Any]) -> str:
     if not spans:
         is_cut = document["end"]["reason"] == "missing"
         return "nothing: the recorder was lost before it recorded" if is_cut else "nothing: recording was off"
-    part = "a part of the run, attached to later" if document["is_attached"] else "a part of the run"
+    part = "part of the run, attached later" if document["is_attached"] else "part of the run"
     return f"{part}: {coverage.spans_in_words(spans)}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of info --json, made from the named tuples that it prints."""
+"""The JSON schema of info --json, derived from the named tuples it prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {int: "integer", str: "string", bool: "boolean", float: "number"}
 
 
 def schema() -> Schema:
-    """Of the whole document."""
+    """The schema of the whole document."""
     text, flag = type_of("text"), type_of("flag")
     processes = {
         "is_fork_child": flag,

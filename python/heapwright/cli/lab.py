@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright lab: the field experiments on any allocator."""
+"""heapwright lab: experiments on any allocator."""
 
 from __future__ import annotations
 
@@ -26,43 +26,41 @@ PROGRAM = "heapwright-lab"
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each allocator; 0 = as many as needed.")]
 TraceFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="buffer-cache: replay the sizes of this recording instead."),
+    typer.Option(metavar="FILE", help="buffer-cache: replay the sizes from this recording."),
 ]
 SiteOfTrace = Annotated[str, typer.Option(metavar="REGEX", help="With --trace: call sites that match.")]
 LimitSeconds = Annotated[
-    float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")
+    float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")
 ]
 
 
 def lab(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An experiment, or all. Without a name: list them.")
+        str, typer.Argument(metavar="NAME", help="An experiment, or all. Default: list the experiments.")
     ] = "",
     on: Annotated[
         str,
         typer.Option(
-            metavar="A,B,…", help="Allocators by name, or paths of .so files; all that are here if not given."
+            metavar="A,B,…", help="Allocators: names or paths of .so files. Default: all installed."
         ),
     ] = "",
     runs: Runs = 0,
     json: options.Json = False,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write one offline page with pictures; - is standard output."),
+        typer.Option(metavar="FILE", help="Write an offline HTML page with charts; - is standard output."),
     ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter of the load. Repeatable."),
     ] = None,
     scale: Annotated[float, typer.Option(metavar="X", help="Size of the loads; 0.1 is a tenth.")] = 1.0,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Another seed draws another load of the same kind.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random load.")] = 1,
     limit: LimitSeconds = 120.0,
     pin: Annotated[
-        int, typer.Option(metavar="CPU", help="Pin one-thread loads to this CPU; -1 = the last one.")
+        int, typer.Option(metavar="CPU", help="Pin single-threaded loads to this CPU; -1 = the last one.")
     ] = -1,
-    no_pin: Annotated[bool, typer.Option("--no-pin", help="Pin nothing.")] = False,
+    no_pin: Annotated[bool, typer.Option("--no-pin", help="Do not pin.")] = False,
     trace: TraceFile = None,
     site: SiteOfTrace = "",
     force: options.Force = False,
@@ -82,7 +80,7 @@ def lab(
             return 0
         experiments = catalogue.choose(name)
         if name == catalogue.ALL and set_:
-            raise MeasureError("--set goes with one experiment; use --scale to change the size of all")
+            raise MeasureError("--set needs one experiment; --scale changes the size of all")
         settings = _settings(runs, scale, seed, limit, None if no_pin else pin, set_ or [])
         allocators = shelf.choose([part for part in on.split(",") if part])
         if not on:
@@ -97,7 +95,7 @@ def lab(
 
 def _replay(name: str, trace: Path | None, site: str, json: bool) -> int:
     if name != "buffer-cache" or trace is None:
-        raise InputError("--trace FILE and --site REGEX go with buffer-cache: lab buffer-cache --trace FILE")
+        raise InputError("--trace and --site apply only to buffer-cache: lab buffer-cache --trace FILE")
     found = size_replay.replay(trace, arguments.checked_pattern("--site", site))
     if json:
         output.print_json(found)
@@ -110,7 +108,7 @@ def _check_page(html: Path | None, json: bool, force: bool) -> None:
     if html is not None:
         output.check_output(html, force)
         if json and output.is_stdout(html):
-            raise InputError("--json and --html - both mean standard output; name a file with --html")
+            raise InputError("--json and --html - both write to standard output; name a file with --html")
 
 
 def _settings(
@@ -119,11 +117,11 @@ def _settings(
     if not 0 <= runs <= 100:
         raise MeasureError("--runs takes 1 to 100 (0 = as many as needed)")
     if not 0 < scale <= 1000:
-        raise MeasureError("--scale takes a number above 0 and up to 1000")
+        raise MeasureError("--scale takes a number above 0, up to 1000")
     if not 0 <= seed < 10**12:
-        raise MeasureError("--seed takes a whole number from 0 up to 10^12")
+        raise MeasureError("--seed takes a whole number from 0 to 10^12")
     if not 0 < limit <= 86400:
-        raise MeasureError("--limit takes seconds, above 0 and up to 86400")
+        raise MeasureError("--limit takes seconds above 0, up to 86400")
     parameters = {}
     for change in changes:
         name, has_value, value = change.partition("=")
@@ -133,7 +131,7 @@ def _settings(
     permitted = sorted(os.sched_getaffinity(0))
     if pin is not None and pin >= 0 and pin not in permitted:
         raise MeasureError(
-            f"not permitted to pin to CPU {pin}; permitted are {', '.join(map(str, permitted))}, or --no-pin"
+            f"not permitted to pin to CPU {pin}; use one of {', '.join(map(str, permitted))}, or --no-pin"
         )
     pinned = permitted[-1] if pin == -1 else pin
     return Settings(runs, scale=scale, seed=seed, limit_s=limit, pin_cpu=pinned, parameters=parameters)
@@ -144,7 +142,7 @@ def _name_missing(shelf: Shelf) -> None:
     for missing in shelf.missing():
         ways.setdefault(missing.brought_by, []).append(missing.name)
     for brought_by, names in ways.items():
-        say(f"heapwright: not here: {', '.join(names)}; to add: {brought_by}")
+        say(f"heapwright: not installed: {', '.join(names)}; to install: {brought_by}")
 
 
 def _list(shelf: Shelf, json: bool, wide: bool) -> None:
@@ -162,7 +160,7 @@ def _list(shelf: Shelf, json: bool, wide: bool) -> None:
         console.print(f"  {experiment.name:16}{experiment.title}")
     console.print(f"on: {', '.join(allocator.title for allocator in allocators)}")
     for missing in shelf.missing():
-        console.print(f"not here: {missing.name} ({missing.brought_by})")
+        console.print(f"not installed: {missing.name} ({missing.brought_by})")
     output.hint(f"heapwright lab {catalogue.EXPERIMENTS[0].name}")
 
 
@@ -182,11 +180,11 @@ def _give(
         output.print_json(document)
         return
     tables.show(experiments, document, output.make_console(wide))
-    output.hint(f"open {html} in a browser" if html else "the same with --html lab.html draws the pictures")
+    output.hint(f"open {html} in a browser" if html else "add --html lab.html for charts")
 
 
 def _exit_code(lines: Sequence[str]) -> int:
-    """2 where something crashed, hung or could not be run; the rest was."""
+    """2 if something crashed, hung or could not be run; 0 otherwise."""
     for line in lines:
         say(f"heapwright: {line}")
     return 2 if lines else 0

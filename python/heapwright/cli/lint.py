@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright lint: the lines that allocate most in a recording, what allocates there, what removes it."""
+"""heapwright lint: the lines that allocate most, what allocates there, and how to avoid it."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ FOUND = 1
 Paths = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="PATHS", help="Only these files, or those below these folders.", show_default=False
+        metavar="PATHS", help="Only these files, or files under these folders.", show_default=False
     ),
 ]
 With = Annotated[
-    Path | None, typer.Option("--with", metavar="FILE", help="A recording: its hottest lines are looked at.")
+    Path | None, typer.Option("--with", metavar="FILE", help="A recording: check its hottest lines.")
 ]
 SourceFolder = Annotated[Path, typer.Option("--sources", metavar="DIR", help="The folder with your sources.")]
 Commands = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="compile_commands.json, or its folder; looked for in the sources."),
+    typer.Option(
+        metavar="FILE", help="compile_commands.json or its folder. Default: searched in the sources."
+    ),
 ]
 Baseline = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Tell nothing that is in this file already.")
+    Path | None, typer.Option(metavar="FILE", help="Do not report findings listed in this file.")
 ]
 WriteBaseline = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write what is found, for --baseline.")
+    Path | None, typer.Option(metavar="FILE", help="Write the findings, for --baseline.")
 ]
-Since = Annotated[
-    str, typer.Option(metavar="REV", help="Only lines that changed since this revision of git.")
-]
-Fail = Annotated[bool, typer.Option("--fail", help="Exit code 1 where something is found.")]
-Top = Annotated[int, typer.Option(metavar="N", help="How many findings to show.")]
-Fixing = Annotated[bool, typer.Option("--fix", help="Write the edits that findings carry into the sources.")]
-Tidy = Annotated[bool, typer.Option("--tidy", help="Run clang-tidy's checks that matter here as well.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Files at once; 0: one for each processor.")]
-Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF as well.")]
+Since = Annotated[str, typer.Option(metavar="REV", help="Only lines changed since this git revision.")]
+Fail = Annotated[bool, typer.Option("--fail", help="Exit code 1 if there are findings.")]
+Top = Annotated[int, typer.Option(metavar="N", help="Number of findings to show.")]
+Fixing = Annotated[bool, typer.Option("--fix", help="Apply the findings' edits to the sources.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Also run the clang-tidy checks about allocation.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Files parsed in parallel; 0: one per CPU.")]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF.")]
 
 
 def lint(
@@ -79,7 +79,7 @@ def lint(
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> int:
-    """Say which lines allocate most, and what would remove it."""
+    """Find the lines that allocate most, and what would avoid it."""
     _check(sources, paths or [], top, jobs)
     inputs = [one for one in (with_, baseline, compile_commands) if one is not None]
     for option, path in (("--sarif", sarif), ("--write-baseline", write_baseline)):
@@ -87,7 +87,7 @@ def lint(
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
     if fix and with_ is not None:
-        raise InputError("--fix cannot be used with --with: what a recording shows has no edits")
+        raise InputError("--fix cannot be used with --with: findings from a recording have no edits")
     trace = open_trace(with_, debug_root) if with_ is not None else None
     folder = Sources(sources)
     wanted = tuple(str(path.resolve()) for path in paths or [])
@@ -117,7 +117,7 @@ def lint(
 
 
 class _Asked(NamedTuple):
-    """trace: None without a recording. jobs: files at once."""
+    """trace: None without a recording. jobs: files parsed in parallel."""
 
     trace: Trace | None
     folder: Sources
@@ -129,20 +129,20 @@ class _Asked(NamedTuple):
 
 def _check(sources: Path, paths: Sequence[Path], top: int, jobs: int) -> None:
     if not sources.is_dir():
-        raise InputError(f"--sources {sources} is no folder")
+        raise InputError(f"--sources {sources} is not a folder")
     for path in paths:
         if not path.exists():
-            raise InputError(f"there is no {path}; name files or folders of the sources")
+            raise InputError(f"no such file or folder: {path}")
         if not path.resolve().is_relative_to(sources.resolve()):
-            raise InputError(f"{path} is not below the sources, {sources.resolve()}; give --sources DIR")
+            raise InputError(f"{path} is not under the sources, {sources.resolve()}; give --sources DIR")
     if top < 1:
-        raise InputError("--top takes a number from 1 on")
+        raise InputError("--top takes a number of at least 1")
     if jobs < 0:
-        raise InputError("--jobs takes a number from 0 on")
+        raise InputError("--jobs takes a number of at least 0")
 
 
 def _look(asked: _Asked) -> documents.Linted:
-    clang.cindex()  # that it is not installed is said first
+    clang.cindex()  # reports first if it is not installed
     trace, folder = asked.trace, asked.folder
     database = compiling.open_database(asked.commands, folder.folder)
     resource, headers = compiling.resource_arguments()
@@ -171,8 +171,7 @@ def _look(asked: _Asked) -> documents.Linted:
             notes += unseen.newer(looked, trace, folder)
         if problems:
             notes.append(
-                f"{len(problems)} of the parsed files have errors, the first: {problems[0]} "
-                f"(headers: {headers})"
+                f"{len(problems)} parsed files have errors, the first: {problems[0]} (headers: {headers})"
             )
         if asked.tidy:
             found, said = _with_stock(asked, database, found, step)
@@ -193,7 +192,7 @@ def _look(asked: _Asked) -> documents.Linted:
 def _with_stock(
     asked: _Asked, database: compiling.Database, own: list[Finding], step: Any
 ) -> tuple[list[Finding], list[str]]:
-    """With clang-tidy's findings, and a note on them. With a recording: of files with findings."""
+    """Adds clang-tidy's findings and a note on them. With a recording: only of files with findings."""
     command = tidy_checks.program()
     if not command:
         return own, [tidy_checks.MISSING]
@@ -209,19 +208,19 @@ def _with_stock(
 
 
 def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
-    """With the edits in the sources."""
+    """Writes the edits into the sources."""
     try:
         applied = fixing.apply(folder.folder, linted.findings)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write {error.filename}: {reason}; --fix writes into the sources") from None
+        raise InputError(f"cannot write {error.filename}: {reason}; --fix changes the sources") from None
     files = {one.file for one in applied.fixed}
     notes = [f"{units.counted(len(applied.fixed), 'edit')} written into {units.counted(len(files), 'file')}"]
     if applied.refused:
         first = applied.refused[0]
         notes.append(
-            f"{units.counted(len(applied.refused), 'edit')} not written: the lines are not as they were "
-            f"read, or another edit changes them; the first is {first.file}:{first.line}"
+            f"{units.counted(len(applied.refused), 'edit')} not written: the lines have changed, or another "
+            f"edit changes them; the first is {first.file}:{first.line}"
         )
     return linted._replace(
         fixed=frozenset(one.fingerprint for one in applied.fixed), notes=[*linted.notes, *notes]
@@ -229,7 +228,7 @@ def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
 
 
 def _notes(trace: Trace) -> list[str]:
-    return [f"the recording is not whole: {reason}" for reason in why_not_whole(trace)]
+    return [f"the recording is incomplete: {reason}" for reason in why_not_whole(trace)]
 
 
 def _kept(
@@ -238,7 +237,7 @@ def _kept(
     changed: Mapping[str, frozenset[int]] | None,
     known: frozenset[str],
 ) -> tuple[list[Finding], dict[str, int]]:
-    """What is told, and how many are not, by reason."""
+    """The reported findings, and the number of suppressed ones by reason."""
     lines = keep.Lines(folder.folder)
     hidden = {"nolint": 0, "baseline": 0, "unchanged": 0}
     kept = []
@@ -256,7 +255,7 @@ def _kept(
 
 @contextmanager
 def _steps() -> Iterator[Any]:
-    """One progress for each thing that is done in turn."""
+    """One progress report per step."""
     open_step: list[Any] = ["", None, None]
 
     def step(what: str, done: int, whole: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the native programs: in the installed package, or in a build folder of the source tree."""
+"""Finds the native programs in the installed package or in a build folder of the source tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ATTACHER = "heapwright-attach"
 
 
 def _folders(kind: str) -> list[Path]:
-    """Where files of a kind ("bin", "lib") may be. HEAPWRIGHT_BIN names the programs' first one."""
+    """Folders for files of a kind ("bin", "lib"). HEAPWRIGHT_BIN names the first one for programs."""
     package = Path(__file__).resolve().parent.parent
     folders = [package / kind, package.parent.parent / "build" / "release" / kind]
     chosen = os.environ.get("HEAPWRIGHT_BIN")
@@ -24,12 +24,12 @@ def _folders(kind: str) -> list[Path]:
 
 
 def find_library(library: str = COUNTER) -> Path:
-    """The path of a library to preload."""
+    """Path of a library to preload."""
     for folder in _folders("lib"):
         path = folder / library
         if path.is_file():
             return path.resolve()
-    raise InputError(f"{library} is not installed with this package; build it with `make build`")
+    raise InputError(f"{library} is not installed with this package; run `make build`")
 
 
 def find(program: str = COLLECTOR) -> Path:
@@ -37,7 +37,7 @@ def find(program: str = COLLECTOR) -> Path:
     for folder in _folders("bin"):
         path = folder / program
         if path.is_file():
-            if not os.access(path, os.X_OK):  # an archive unpacked without modes
+            if not os.access(path, os.X_OK):  # an archive unpacked without file modes
                 raise InputError(f"{path} is not executable; run chmod +x {path}")
             return path
-    raise InputError(f"{program} is not installed with this package; build it with `make build`")
+    raise InputError(f"{program} is not installed with this package; run `make build`")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writing results: JSON to stdout, files with mode 0600 that replace nothing unasked."""
+"""Writes results: JSON to stdout, files with mode 0600, replaced only with --force."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _UNLIMITED_COLUMNS = 100_000
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout; on one line unless a person looks (indenting takes 20 times as long)."""
+    """One JSON document on stdout; on one line except on terminals (indenting takes 20 times as long)."""
     indent = 2 if sys.stdout.isatty() else None
     is_ascii = not spelling.shows_unicode(sys.stdout)
     sys.stdout.write(json.dumps(document, indent=indent, ensure_ascii=is_ascii, default=str) + "\n")
 
 
 def make_console(wide: bool = False, to_stderr: bool = False) -> Console:
-    """Stdout (or stderr) as tables want it: colours on a terminal, ASCII where LC_ALL says C; wide: uncut."""
-    from rich.console import Console  # JSON does without, and its import takes time
+    """A console on stdout or stderr: colours on a terminal, ASCII if LC_ALL is C; wide: nothing is cut."""
+    from rich.console import Console  # not needed for JSON, and slow to import
 
     class Stdout(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            """Lines longer than the terminal are broken by it, and not cut off."""
+            """Leaves lines longer than the terminal to the terminal's line breaks."""
             super().print(*objects, crop=False, **options)
 
         def on_broken_pipe(self) -> None:
-            """The caller of the command decides; rich would end with exit code 1."""
+            """Lets the command decide; rich would exit with code 1."""
             raise BrokenPipeError
 
     if os.environ.get("LC_ALL") in ("C", "POSIX"):
         spelling.use_ascii(sys.stdout)
-    # What programs call their functions is no markup, and :x: in it no picture.
+    # Function names are not markup, and :x: in them is not an emoji.
     console = Stdout(highlight=False, markup=False, emoji=False, stderr=to_stderr)
     if wide:
         console.width = _UNLIMITED_COLUMNS
@@ -57,16 +57,16 @@ def make_console(wide: bool = False, to_stderr: bool = False) -> Console:
 
 
 def hint(text: str) -> None:
-    """What to type next; on stderr, so that stdout is only the result."""
+    """Prints what to type next, on stderr so that stdout has only the result."""
     say(f"next: {text}")
 
 
 def check_output(path: Path, force: bool, option: str = "--output") -> None:
-    """Refuses to replace a file, or to write where there is no folder. Devices and pipes are not replaced."""
+    """Refuses to replace a file or to write to a missing folder. Devices and pipes are written to."""
     if str(path) == STDOUT:
         return
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
+        raise InputError(f"no folder {path.parent} for {path.name}; create it first")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file with {option}")
     if path.exists() and not force and not is_written_through(path):
@@ -74,15 +74,15 @@ def check_output(path: Path, force: bool, option: str = "--output") -> None:
 
 
 def check_is_no_input(path: Path, inputs: Iterable[Path]) -> None:
-    """Refuses to replace what is read, whatever --force says."""
+    """Refuses to replace the file being read, even with --force."""
     for one in inputs:
         is_same = path.exists() and one.exists() and path.samefile(one)
         if str(path) != STDOUT and (is_same or path.resolve() == one.resolve()):
-            raise InputError(f"{path} is what this command reads; name another file to write")
+            raise InputError(f"{path} is the input of this command; name another file to write")
 
 
 def is_stdout(path: Path) -> bool:
-    """Whether this is standard output, by whichever name."""
+    """Whether this is standard output under any name."""
     if str(path) == STDOUT:
         return True
     try:
@@ -92,7 +92,7 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_written_through(path: Path) -> bool:
-    """A device, a pipe, or a link to one: what is there is written to, and stays."""
+    """Whether it is a device, a pipe or a link to one, which is written to and not replaced."""
     try:
         return is_stdout(path) or not stat.S_ISREG(path.stat().st_mode)
     except OSError:
@@ -100,7 +100,7 @@ def is_written_through(path: Path) -> bool:
 
 
 def write_text(path: Path, force: bool, text: str) -> None:
-    """As write_file, for a text that is whole."""
+    """write_file for a text."""
 
     def write(file: BinaryIO) -> None:
         file.write(text.encode())
@@ -109,7 +109,7 @@ def write_text(path: Path, force: bool, text: str) -> None:
 
 
 class _Counted:
-    """Counts what passes to a file that cannot tell where it is."""
+    """Counts the bytes written to a file without a position."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -125,9 +125,9 @@ class _Counted:
 
 
 def write_file(path: Path, force: bool, write: Callable[[BinaryIO], None]) -> int:
-    """Writes beside the path and moves into place, so that a failure leaves nothing half done.
+    """Writes to a temporary file and renames it, so that a failure leaves no partial file.
 
-    Standard output, devices and pipes are written to directly. The bytes written come back.
+    Standard output, devices and pipes are written to directly. Returns the bytes written.
     """
 
     def make(part: Path) -> None:
@@ -141,7 +141,7 @@ def write_file(path: Path, force: bool, write: Callable[[BinaryIO], None]) -> in
 
 
 def write_by_name(path: Path, force: bool, make: Callable[[Path], None]) -> int:
-    """The same for writers that take a file's name and not an open file."""
+    """write_file for writers that take a file name instead of an open file."""
 
     import shutil
     import tempfile
@@ -183,7 +183,7 @@ def _write_through(path: Path, write: Callable[[BinaryIO], None]) -> int:
 
 
 def _replace(path: Path, make: Callable[[Path], None]) -> int:
-    target = path.resolve()  # a link stays one
+    target = path.resolve()  # a symbolic link stays one
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     before = os.umask(0o077)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schemas of what record, explain of a folder, sql, export, fleet and lab print."""
+"""JSON schemas of the output of record, explain of a folder, sql, export, fleet and lab."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NUMBER: Schema = {"type": "number"}
 _TEXT: Schema = {"type": "string"}
 _FLAG: Schema = {"type": "boolean"}
 _ANYTHING: Schema = {}
-_SAMPLED = {"sampled": {**_TEXT, "description": "Of a sampled recording: what its rows are."}}
-_INCOMPLETE = {"incomplete": {**many(_TEXT), "description": "Why calls are missing; absent: none are."}}
+_SAMPLED = {"sampled": {**_TEXT, "description": "In a sampled recording: what the rows are."}}
+_INCOMPLETE = {"incomplete": {**many(_TEXT), "description": "Why calls are missing; absent if none are."}}
 
 
 def _by_name(item: Schema) -> Schema:
@@ -35,7 +35,7 @@ _RECORDED_FILE = closed(
         "is_fork_child": _FLAG,
         **_all("start_ns events dropped threads bytes recorder_peak_bytes duration_ns", COUNT),
         "end": closed({"reason": {"enum": _ENDS}, "status": _INTEGER}),
-        "error": {**or_null(_TEXT), "description": "Why the file could not be written; null: it was."},
+        "error": {**or_null(_TEXT), "description": "Why the file could not be written; null if it was."},
         **_all("notes unseen", many(_TEXT)),
     }
 )
@@ -60,8 +60,8 @@ _RECORDING = closed(
         "notes": many(_TEXT),
     },
     {
-        "attach": {"type": "object", "description": "Of --pid: what it took to begin."},
-        "detach": {"type": "object", "description": "Of --pid: what it took to end."},
+        "attach": {"type": "object", "description": "With --pid: the cost of attaching."},
+        "detach": {"type": "object", "description": "With --pid: the cost of detaching."},
     },
 )
 _RUNS = many(_by_name(_ANYTHING))
@@ -111,7 +111,7 @@ _LAB = closed(
             )
         ),
     },
-    {"sources": {"type": "object", "description": "Of committed results: what was measured."}},
+    {"sources": {"type": "object", "description": "In committed results: what was measured."}},
 )
 _SQL = closed({"columns": many(_TEXT), "rows": many(many(_ANYTHING))}, _SAMPLED | _INCOMPLETE)
 _EXPORT = closed(
@@ -121,15 +121,15 @@ _EXPORT = closed(
         **_INCOMPLETE,
     },
 )
-_UNKNOWN_TEXT = {**or_null(_TEXT), "description": "Null: not known."}
-_SUM = {**or_null({**_NUMBER, "minimum": 0}), "description": "Null: of no process known."}
+_UNKNOWN_TEXT = {**or_null(_TEXT), "description": "Null if not known."}
+_SUM = {**or_null({**_NUMBER, "minimum": 0}), "description": "Null if not known of any process."}
 _OF_SITE = {"service": _TEXT, **_all("function file library", _UNKNOWN_TEXT)}
 # By heapwright.fleet.questions.QUESTIONS.
 _ANSWERS = {
     "services": {
         **_all("service version", _TEXT),
         **_all("processes began_unix_ns", COUNT),
-        "incomplete": {**COUNT, "description": "Processes of whose recordings calls are missing."},
+        "incomplete": {**COUNT, "description": "Processes with calls missing from their recordings."},
         **_all("resident_bytes peak_bytes slack_bytes free_bytes left_bytes growth_bytes_per_s", _SUM),
     },
     "sites": {
@@ -145,7 +145,7 @@ _ANSWERS = {
     },
     "savings": {
         **_all("service rule action", _TEXT),
-        "is_least": {**_FLAG, "description": "The gains are at least so large; otherwise at most."},
+        "is_least": {**_FLAG, "description": "The gains are lower bounds; otherwise upper bounds."},
         "processes": COUNT,
         **_all("gain_bytes gain_ns", _SUM),
     },
@@ -159,18 +159,18 @@ _FLEET = closed(
 DOCUMENTS: Mapping[str, tuple[str, Schema]] = {
     "recording": ("What heapwright record --json prints, and a session's file", _RECORDING),
     "processes": (
-        "What heapwright explain --json prints of several processes",
+        "What heapwright explain --json prints for several processes",
         object_of(processes.DOCUMENT),
     ),
     "sql": ("What heapwright sql --json prints", _SQL),
     "export": ("What heapwright export --json prints", _EXPORT),
-    "fleet": ("What heapwright fleet --json prints; answers to the questions that were asked", _FLEET),
+    "fleet": ("What heapwright fleet --json prints; answers to the requested questions", _FLEET),
     "lab": ("What heapwright lab --json prints", _LAB),
 }
 
 
 def schema(name: str) -> Schema:
-    """Of the whole document; name: of DOCUMENTS."""
+    """The schema of the whole document; name: a key of DOCUMENTS."""
     title, own = DOCUMENTS[name]
     names = {"count": COUNT, "count_or_null": or_null(COUNT)} if name == "processes" else {}
     return document_of(f"heapwright.{name}/1", title, own, "Times are nanoseconds.", names)

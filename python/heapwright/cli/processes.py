@@ -14,7 +14,7 @@ from heapwright.model.trace import Trace
 
 
 def open_processes(path: Path, debug_root: Path | None) -> Session:
-    """The recording; InputError says what is wrong with the path."""
+    """The recording; InputError if the path is wrong."""
     try:
         return open_session(path, debug_root or "")
     except SessionError as error:
@@ -22,19 +22,19 @@ def open_processes(path: Path, debug_root: Path | None) -> Session:
 
 
 def find_process(session: Session, wanted: str) -> Trace:
-    """The trace of the process with this id or program name, the busiest when there are several."""
+    """The trace of the process with this id or program name; the busiest if there are several."""
     trace = session.find(wanted)
     if trace is None:
         names = sorted({name_of(trace) for trace in session.traces})
         raise InputError(
-            f"--process {wanted} names none of the {len(session.traces)} recorded process images; "
+            f"--process {wanted} matches none of the {len(session.traces)} recorded process images; "
             f"use an id from heapwright explain {session.path}, or a name ({', '.join(names[:5])})"
         )
     return trace
 
 
 def explain_processes(session: Session, wanted: ReportOptions) -> None:
-    """Prints the processes and what to type for one of them."""
+    """Prints the processes, and what to type for one of them."""
     document = processes.answer(session)
     if wanted.as_json:
         print_json(document)

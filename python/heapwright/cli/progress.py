@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Progress on stderr: a bar on a terminal, elsewhere a line when it takes long."""
+"""Progress on stderr: a bar on a terminal, otherwise lines when it takes long."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUIET_SECONDS = 2.0
 
 @contextmanager
 def progress(what: str) -> Iterator[Report]:
-    """Gives a function to call with what is done and what there is in all."""
+    """Yields a function to call with the amount done and the total."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -39,7 +39,7 @@ def progress(what: str) -> Iterator[Report]:
 
 
 class _Lines:
-    """For logs: nothing for short work, then a line every few seconds."""
+    """For logs: nothing for short work, later a line every few seconds."""
 
     def __init__(self, what: str) -> None:
         self._what = what

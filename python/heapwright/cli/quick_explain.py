@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`heapwright explain FILE`, with or without --json, at once.
+"""Fast path for `heapwright explain FILE`, with or without --json.
 
-Importing what declares the options takes longer than reading a short trace,
-so the commonest command does without. What is imported comes in the order of
-its need: while symbols are read and while calls are.
+Importing the option declarations takes longer than reading a short trace, so
+the commonest command does without them. It imports modules while symbols and
+calls are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 
 def try_quick_explain(arguments: Sequence[str]) -> bool:
-    """False, and nothing is done, when the arguments are any others or the file is none."""
+    """Does nothing and returns False for any other arguments or if there is no such file."""
     files = [argument for argument in arguments[1:] if argument != "--json"]
     if arguments[:1] != ["explain"] or len(files) != 1 or len(arguments) > 3 or files[0].startswith("-"):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright record: becomes heapwright-collect, which records a program that it starts, or one that runs."""
+"""heapwright record: executes heapwright-collect, which records a new or running process."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="PATTERN",
-        help="File to write: %p process id, %h host, %e program; - is standard output, "
-        "what the program prints then goes to standard error.",
+        help="File to write: %p process id, %h host, %e program; - is standard output "
+        "(the program's output then goes to standard error).",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-Children = Annotated[bool, typer.Option("--children", help="Record child processes as well, one file each.")]
+Children = Annotated[bool, typer.Option("--children", help="Also record child processes, one file each.")]
 FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call stack of every free.")]
 NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
 NoStacks = Annotated[bool, typer.Option("--no-stacks", help="Keep no call stacks.")]
-NoResidency = Annotated[bool, typer.Option("--no-residency", help="Do not look which pages are in memory.")]
+NoResidency = Annotated[bool, typer.Option("--no-residency", help="Do not record which pages are resident.")]
 NoKernelEvents = Annotated[
     bool,
-    typer.Option("--no-kernel-events", help="Do not ask the kernel for page faults and waits within calls."),
+    typer.Option("--no-kernel-events", help="Do not record page faults and waits within calls."),
 ]
-MaxFrames = Annotated[str, typer.Option(metavar="N", help="Longest call stack to keep, 1 to 128.")]
+MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
-    str, typer.Option(metavar="BYTES", help="Record one block per BYTES allocated, on average.")
+    str, typer.Option(metavar="BYTES", help="Sample: record one block per BYTES allocated, on average.")
 ]
-MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Stop recording when the files have this size.")]
+MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Stop recording at this total file size.")]
 Duration = Annotated[str, typer.Option(metavar="SECONDS", help="Stop recording after this time.")]
 Control = Annotated[
     str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
@@ -52,15 +52,15 @@ NoSettings = Annotated[
 ]
 Pid = Annotated[
     str,
-    typer.Option("--pid", metavar="PID|NAME", help="Record a process that runs, until --duration or Ctrl-C."),
+    typer.Option("--pid", metavar="PID|NAME", help="Record a running process, until --duration or Ctrl-C."),
 ]
 DespiteSeccomp = Annotated[
     bool,
     typer.Option(
-        "--despite-seccomp", help="With --pid: also where a filter of system calls may end the process."
+        "--despite-seccomp", help="With --pid: attach even if a seccomp filter might kill the process."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout at the end.")]
 
 
@@ -87,12 +87,12 @@ def record(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Record the heap calls of a program, or of a process that runs."""
+    """Record the heap calls of a program, or of a running process."""
     options = dict(locals())
     del options["context"]
     if pid:
         if context.args:
-            raise InputError("--pid records a process that runs: leave out the program")
+            raise InputError("--pid records a running process: omit the program")
         options["pid"] = str(process_of(pid))
         command = collector_command(options, [])
     else:
@@ -101,18 +101,16 @@ def record(
 
 
 def process_of(wanted: str) -> int:
-    """By its id, or by its name when one process has it."""
+    """The id of a process given by id or by unique name."""
     if wanted.isdecimal():
         if not may_be_process(int(wanted)):
             raise InputError(f"process {wanted} is not recorded: there is no such process")
         return int(wanted)
     found = find_by_name(wanted)
     if not found:
-        raise InputError(f"no process is called {wanted}; name one by its id")
+        raise InputError(f"no process is called {wanted}; give its id")
     if len(found) > 1:
-        raise InputError(
-            f"{len(found)} processes are called {wanted}; name one by its id: {found[0]}, {found[1]} …"
-        )
+        raise InputError(f"{len(found)} processes are called {wanted}; give an id: {found[0]}, {found[1]} …")
     return found[0]
 
 
@@ -124,9 +122,9 @@ def program_of(context: typer.Context, command: str) -> list[str]:
 
 
 def collector_command(options: Mapping[str, str | bool], program: list[str]) -> list[str]:
-    """The collector's command line; options are named as here, "" and False are not given.
+    """The collector's command line. Options have the same names there; "" and False are left out.
 
-    program: none where a process that runs is recorded."""
+    program: empty for a running process."""
     command = [str(native_programs.find())]
     for name, value in options.items():
         if value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files that a recording wrote, from the collector's summary."""
+"""The files written by a recording, from the collector's summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heapwright.cli.errors import InputError
 
 
 def files_of(summary: Path) -> list[dict[str, Any]]:
-    """Those that were written; none where the collector has said why."""
+    """The written files; empty if the collector reported an error."""
     try:
         files = json.loads(summary.read_text(encoding="utf-8"))["files"]
     except FileNotFoundError:
@@ -23,5 +23,5 @@ def files_of(summary: Path) -> list[dict[str, Any]]:
 
 
 def main_file(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Of several processes, the one with the most calls."""
+    """The process with the most calls."""
     return max(files, key=lambda file: int(file["events"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commands recorded again and again, in turns."""
+"""Records commands repeatedly, alternating between them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from heapwright.model.session import SUFFIX
 
 
 def check(runs: int, limit_s: float) -> None:
-    """What --runs and --limit take."""
+    """Checks --runs and --limit."""
     if not 1 <= runs <= 100:
         raise InputError("--runs takes 1 to 100")
     if not 0 < limit_s <= 86400:
-        raise InputError("--limit takes seconds, above 0 and up to 86400")
+        raise InputError("--limit takes seconds above 0, up to 86400")
 
 
 def record_in_turns(
     commands: Sequence[str], runs: int, folder: Path, limit_s: float, anyway: bool, progress: Report
 ) -> list[list[Path]]:
-    """The recordings of each command, in the folder. anyway: a program may fail."""
+    """The recordings of each command, in the folder. anyway: accepts failing programs."""
     words = [_words(command) for command in commands]
     found: list[list[Path]] = [[] for _ in commands]
     for done, (number, _, side) in enumerate(turns(runs, [None], range(len(commands)))):
@@ -41,17 +41,17 @@ def record_in_turns(
 
 
 def folder_for(keep: Path | None, stack: ExitStack) -> Path:
-    """Where recordings go: the folder to keep them in, or one that goes with the stack."""
+    """The folder for recordings: the one to keep, or a temporary one."""
     if keep is None:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heapwright-")))
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise InputError(f"--keep {keep} exists and is not an empty folder; name another one")
+        raise InputError(f"--keep {keep} exists and is not an empty folder; name another")
     keep.mkdir(mode=0o700, parents=True, exist_ok=True)
     return keep
 
 
 def record_once(program: Sequence[str], folder: Path, name: str, limit_s: float, anyway: bool) -> Path:
-    """The recording of one run; of several processes, children among them, that with the most calls."""
+    """The recording of one run; of several processes (children), that with the most calls."""
     summary = folder / f".{name}.json"
     pattern = str(folder / f"{name}.%e.%p.heapwright")
     places = {"output": pattern, "summary": str(summary)}
@@ -59,10 +59,10 @@ def record_once(program: Sequence[str], folder: Path, name: str, limit_s: float,
     try:
         run_program(command, os.environ, limit_s)
     except RunFailedError as failure:
-        if failure.has_hung:  # the collector ended with it, within its summary perhaps
+        if failure.has_hung:  # the collector was killed with it, so its summary may be cut
             raise InputError(f"{shlex.join(program)} {failure} (--limit)") from None
         if not anyway or not files_of(summary):
-            why = f"{failure}; --anyway takes what was recorded" if files_of(summary) else str(failure)
+            why = f"{failure}; --anyway accepts what was recorded" if files_of(summary) else str(failure)
             raise InputError(f"{shlex.join(program)} {' '.join(why.split())}") from None
     files = files_of(summary)
     summary.unlink(missing_ok=True)

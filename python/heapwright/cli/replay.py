@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright replay: what a recorded program would take on other allocators and settings."""
+"""heapwright replay: what a recorded program would cost on other allocators and settings."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ from heapwright.replay import candidates, changes, page, plan_folder, plans, sho
 from heapwright.replay.session import Session, Settings
 
 PROGRAM = "heapwright-replay"
-# Of a longer recording --quick replays so many: a minute for five allocators where threads take turns often.
+# Calls that --quick replays of a longer recording: a minute for five allocators if threads alternate often.
 QUICK_CALLS = 2_000_000
 On = Annotated[
     str,
-    typer.Option(
-        metavar="A,B,…", help="Allocators by name, or paths of .so files; all that are here if not given."
-    ),
+    typer.Option(metavar="A,B,…", help="Allocators: names or paths of .so files. Default: all installed."),
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="One more candidate with these settings: glibc.arena_max=1."
+        "--set", metavar="NAME=VALUE", help="Add a candidate with these settings: glibc.arena_max=1."
     ),
 ]
 Change = Annotated[
@@ -42,64 +40,57 @@ Change = Annotated[
     typer.Option(
         "--change",
         metavar="CHANGE@SITE,…",
-        help="The blocks of these call sites served otherwise: arena@parse_line+reserve@append.",
+        help="Change how these call sites allocate: arena@parse_line+reserve@append.",
     ),
 ]
-Advice = Annotated[
-    bool, typer.Option("--advice", help="Try each change that explain's advice proposes, as --change does.")
-]
-Search = Annotated[bool, typer.Option("--search", help="Try a grid of settings for each allocator as well.")]
+Advice = Annotated[bool, typer.Option("--advice", help="Try each change that explain's advice proposes.")]
+Search = Annotated[bool, typer.Option("--search", help="Also try a grid of settings for each allocator.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in each order.")]
-Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
+Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")]
 Idle = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long to wait after the last call for memory to be given back."),
+    typer.Option(metavar="SECONDS", help="Time after the last call for memory to be returned."),
 ]
 Anyway = Annotated[
-    bool, typer.Option("--anyway", help="Replay a recording that is not whole, and say what that means.")
+    bool, typer.Option("--anyway", help="Replay an incomplete recording, and note what that means.")
 ]
 Quick = Annotated[
     bool,
     typer.Option(
-        "--quick", help="One run of each, without waiting; of a long recording a window around its peak."
+        "--quick", help="One run of each, without waiting; only a window around the peak of a long recording."
     ),
 ]
 Pace = Annotated[
     bool,
-    typer.Option("--pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."),
+    typer.Option("--pace", help="Measure memory at the program's own speed. Default: in at most 10 seconds."),
 ]
-NoPace = Annotated[bool, typer.Option("--no-pace", help="Replay memory as fast as it goes.")]
+NoPace = Annotated[bool, typer.Option("--no-pace", help="Measure memory as fast as possible.")]
 Speed = Annotated[
     float | None,
     typer.Option(
-        metavar="TIMES", help="The speed of memory's replay, and of --gaps, by the program's: 10, 0.5."
+        metavar="TIMES", help="Speed of the memory replay and --gaps relative to the program: 10, 0.5."
     ),
 ]
 Gaps = Annotated[
     bool,
-    typer.Option(
-        "--gaps", help="Measure times at the program's own load as well: with the gaps between its calls."
-    ),
+    typer.Option("--gaps", help="Also measure times with the program's gaps between calls."),
 ]
 Sites = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="How many call sites to show that make the difference in time (5); 0: measures none.",
+        help="Call sites to show that explain the difference in time (5); 0: do not measure.",
     ),
 ]
 Latency = Annotated[
     bool,
-    typer.Option(
-        "--latency", help="Show how long calls take, by function and size, and at the call sites shown."
-    ),
+    typer.Option("--latency", help="Show call latency by function and size, and at the call sites shown."),
 ]
 Kernel = Annotated[
-    bool, typer.Option("--kernel", help="Show page faults, switches and system calls by kind, for each.")
+    bool,
+    typer.Option("--kernel", help="Show page faults, context switches and system calls of each candidate."),
 ]
-Spread = Annotated[
-    bool, typer.Option("--spread", help="Show each measured figure's median, least and most, for each.")
-]
+Spread = Annotated[bool, typer.Option("--spread", help="Show median, minimum and maximum of each figure.")]
 
 
 def replay(
@@ -128,7 +119,7 @@ def replay(
     force: options.Force = False,
     wide: options.Wide = False,
 ) -> int:
-    """Replay a recording's heap calls on every allocator that is here."""
+    """Replay a recording's heap calls on every installed allocator."""
     settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
     settings = _paced(settings, _is_paced(pace, no_pace), speed, gaps)
     shown = show.Shown(5 if sites is None else sites, latency, kernel, spread)
@@ -165,7 +156,7 @@ def replay(
 def _chosen(
     shelf: Shelf, trace: Trace, on: list[str], sets: list[str], search: bool, asked: list[changes.Change]
 ) -> candidates.Chosen:
-    """With a change and no allocator named: on the recorded one alone."""
+    """The candidates; with a change and no --on, only the recorded allocator."""
     is_alone = bool(asked) and not (on or sets or search)
     chosen = candidates.choose(shelf, trace.metadata, [REFERENCE] if is_alone else on, sets, search)
     if is_alone:
@@ -175,9 +166,7 @@ def _chosen(
 
 def _is_paced(pace: bool, no_pace: bool) -> bool | None:
     if pace and no_pace:
-        raise InputError(
-            "--pace replays as slowly as the program ran, --no-pace as fast as it goes: give one"
-        )
+        raise InputError("--pace and --no-pace are mutually exclusive")
     return pace if pace or no_pace else None
 
 
@@ -186,7 +175,7 @@ def _paced(settings: Settings, pace: bool | None, speed: float | None, gaps: boo
     if speed is None:
         return settings if pace is None else replace(settings, is_paced=pace)
     if pace is False and not gaps:
-        raise InputError("--speed says how fast to replay, --no-pace as fast as it goes: give one of them")
+        raise InputError("--speed and --no-pace are mutually exclusive")
     if not 0.001 <= speed <= 1000:
         raise InputError("--speed takes 0.001 to 1000")
     return replace(settings, is_paced=pace is not False, speed=speed)
@@ -210,14 +199,14 @@ def _is_timed(sites: int | None, latency: bool) -> bool | None:
 
 
 def _check(trace: Trace, anyway: bool) -> list[str]:
-    reasons = caveats.reasons_taken(trace, anyway, "cannot be replayed truly", "replays what there is")
-    notes = [f"not a whole recording, figures may be far off: {reason}" for reason in reasons]
+    reasons = caveats.reasons_taken(trace, anyway, "cannot be replayed faithfully", "replays what there is")
+    notes = [f"incomplete recording, figures may be far off: {reason}" for reason in reasons]
     page_bytes = trace.metadata.page_bytes
     if page_bytes == plans.PAGE_BYTES:
         return notes
-    other = f"pages of its machine have {page_bytes} bytes, those of a replay {plans.PAGE_BYTES}"
+    other = f"it was recorded with pages of {page_bytes} bytes, and replays use {plans.PAGE_BYTES}"
     if not anyway:
-        raise InputError(f"{trace.path} cannot be replayed truly: {other} (--anyway replays it so)")
+        raise InputError(f"{trace.path} cannot be replayed faithfully: {other} (--anyway replays it)")
     return [*notes, f"memory may be far off: {other}"]
 
 

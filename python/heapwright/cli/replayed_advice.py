@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Advice and replays: which changes a recording's advice proposes, and what a replay measured of them."""
+"""Changes proposed by a recording's advice, and what a replay measured of them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from heapwright.replay.decision import FIGURES
 
 
 def advised_changes(trace: Trace) -> list[str]:
-    """For --change of a replay, most to gain first. InputError where nothing that it can make is advised."""
+    """Changes for replay's --change, largest gain first. InputError if there are none."""
     answer = explain_trace_as_data(trace, "advice")
     found = [row["replay_change"] for row in answer["advice"] if row["replay_change"]]
     if not found:
         raise InputError(
-            f"--advice: explain advises nothing for {trace.path} that a replay can make; "
-            "--change CHANGE@SITE names a change of your own"
+            f"--advice: explain has no advice for {trace.path} that a replay can try; "
+            "--change CHANGE@SITE tries any change"
         )
     return list(dict.fromkeys(found))
 
 
 def advised(trace: Trace, replayed: Path | None) -> list[Advised]:
-    """What explain advises, for a comparison with what became of it."""
+    """What explain advises, to compare with the measured result."""
     answer = explain_trace_as_data(trace, "advice", read_replayed(replayed, trace))
     numbers = {site_names.site_name(site): site.number for site in trace.sites()}
     return [
@@ -47,7 +47,7 @@ def advised(trace: Trace, replayed: Path | None) -> list[Advised]:
 
 
 def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFigure]]:
-    """What a document of replay --json says: of each change on the recorded allocator, and of settings."""
+    """Results from replay --json: of each change on the recorded allocator, and of settings."""
     if file is None:
         return {}
     try:
@@ -64,12 +64,12 @@ def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFig
     if document.recording_start_unix_ns not in (0, trace.metadata.start_unix_ns):
         raise InputError(
             f"--replayed {file} is of another recording of {document.program}; "
-            "heapwright replay FILE --advice --json makes one of this"
+            "heapwright replay FILE --advice --json makes one for this"
         )
     labels = {figure.key: figure for figure in FIGURES if figure.is_shown}
     found: dict[str, list[ReplayedFigure]] = {}
     for candidate in document.candidates.values():
-        is_reference = candidate.name == document.reference  # its settings are the recorded ones
+        is_reference = candidate.name == document.reference  # with the recorded settings
         tried = candidate.change or ("" if is_reference else " ".join(candidate.variables))
         if not tried or tried in found:  # the first one is on the recorded allocator
             continue

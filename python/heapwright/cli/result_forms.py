@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A result in the form that --json, --md, --html and --wide ask for."""
+"""Prints a result in the form chosen by --json, --md, --html and --wide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Forms(NamedTuple):
-    """What these options say; html, force: of a page, where the command makes one."""
+    """The options; html, force: for commands that write a page."""
 
     json: bool
     md: bool
@@ -26,14 +26,16 @@ class Forms(NamedTuple):
     force: bool = False
 
     def check(self) -> None:
-        """Refuses two results on standard output, and a page where none can be written."""
+        """Refuses two results on standard output, and a page that cannot be written."""
         if self.json and self.md:
-            raise InputError("--json and --md both mean standard output; choose one")
+            raise InputError("--json and --md both write to standard output; choose one")
         if self.html is None:
             return
         output.check_output(self.html, self.force, "--html")
         if (self.json or self.md) and output.is_stdout(self.html):
-            raise InputError("--html - means standard output as --json and --md do; name a file with --html")
+            raise InputError(
+                "--html -, --json and --md all write to standard output; name a file with --html"
+            )
 
     def show(
         self,
@@ -42,7 +44,7 @@ class Forms(NamedTuple):
         as_markdown: Callable[[], str],
         as_page: Callable[[], str] | None = None,
     ) -> None:
-        """Writes the page, and what else was asked for to standard output."""
+        """Writes the page, and the other requested form to standard output."""
         if self.html is not None and as_page is not None:
             output.write_text(self.html, self.force, as_page())
         if self.json:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright run: record a program, then explain what was recorded."""
+"""heapwright run: records a program, then explains the recording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Keep = Annotated[
     str, typer.Option("--output", "-o", metavar="PATTERN", help="Keep the trace: %p process id, %e program.")
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the explanation as JSON; the program's output moves to stderr.")
+    bool, typer.Option("--json", help="Print the explanation as JSON; the program's output goes to stderr.")
 ]
 
 
@@ -52,7 +52,7 @@ def run(
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
-    """Record a program and explain it at once."""
+    """Record a program, then explain it."""
     options: dict[str, str | bool] = {
         name: value
         for name, value in locals().items()
@@ -61,7 +61,9 @@ def run(
     wanted = make_report_options(top, [], json, wide)
     program = program_of(context, "run")
     if output and is_written_through(Path(output)):
-        raise InputError(f"run reads back what it wrote, which {output} cannot give; use heapwright record")
+        raise InputError(
+            f"run reads the trace back, which is not possible from {output}; use heapwright record"
+        )
     with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
         pattern = output or str(Path(folder) / "%e.%p.heapwright")
         summary = Path(folder) / "summary.json"
@@ -76,12 +78,12 @@ def run(
             sys.stdout.flush()
             _say_next(files, main, output, program, json)
         except BrokenPipeError:
-            give_up_output()  # whoever read this (`| head`) is gone; how the program ended still counts
+            give_up_output()  # the reader (`| head`) is gone; the program's exit code still counts
     raise typer.Exit(code)
 
 
 def _wait_for(command: Sequence[str], program_to_stderr: bool) -> int:
-    # Ctrl-C is meant for the program; the collector passes on how it ended. A
+    # Ctrl-C is for the program; the collector passes its exit status on. A
     # handler, because an ignored signal would stay ignored in the program.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is running, how much is done, and the time left; on stderr."""
+"""Progress of runs on stderr: what is running, how much is done, the time left."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from heapwright.report import units
 
-# What is going on, runs done, runs in all.
+# What is running, runs done, total runs.
 Report = Callable[[str, int, int], object]
 _LINE_EVERY_S = 10.0
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """A bar on a terminal; elsewhere a line every ten seconds."""
+    """A bar on a terminal, otherwise a line every ten seconds."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines()

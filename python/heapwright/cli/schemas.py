@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m heapwright.cli.schemas` writes the schemas of what the commands print as JSON."""
+"""`python -m heapwright.cli.schemas` writes the schemas of the commands' JSON output."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
 
 
 def kept(name: str) -> Path:
-    """Where it is."""
+    """Path of the schema file."""
     return FOLDER / f"{name}-1.json"
 
 
 def as_text(name: str) -> str:
-    """As it is kept."""
+    """The schema as stored."""
     return json.dumps(SCHEMAS[name](), indent=1) + "\n"
 
 

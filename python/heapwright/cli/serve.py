@@ -28,16 +28,16 @@ _PORT = 9776
 _ENDINGS = {signal.SIGINT, signal.SIGTERM}
 
 Port = Annotated[
-    int, typer.Option("--port", metavar="N", min=0, max=65535, help="Where to listen; 0: any free port.")
+    int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port to listen on; 0: any free port.")
 ]
-Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen at.")]
+Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")]
 Name = Annotated[
     list[str] | None,
-    typer.Option("--name", metavar="NAME", help="A name of this machine that readers ask by; repeatable."),
+    typer.Option("--name", metavar="NAME", help="Host name that requests may use. Repeatable."),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Print the metrics, and end: for a textfile collector.")]
-Dashboard = Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, and end.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Say where it listens as JSON.")]
+Once = Annotated[bool, typer.Option("--once", help="Print the metrics and exit: for a textfile collector.")]
+Dashboard = Annotated[bool, typer.Option("--dashboard", help="Print a Grafana dashboard and exit.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the address as JSON.")]
 
 
 def serve(
@@ -63,9 +63,9 @@ def serve(
         sys.stdout.write(client.generate_latest(registry).decode())
         return
     server = _listen(host, port, name or [], registry)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until somebody waits for them
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until they are waited for
     _say_where(server, len(watch.look().processes), json)
-    gc.enable()  # other commands end before it matters
+    gc.enable()  # other commands exit before it matters
     _run(server)
 
 
@@ -78,9 +78,7 @@ def _listen(host: str, port: int, names: list[str], registry: Any) -> WSGIServer
         raise InputError(f"--host takes an address of this machine, not '{host}'") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(
-            f"cannot listen at port {port} of {host}: {reason}; choose by --port and --host"
-        ) from None
+        raise InputError(f"cannot listen on port {port} of {host}: {reason}; use --port and --host") from None
 
 
 def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
@@ -94,7 +92,7 @@ def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
         sys.stdout.write(f"{address}  {now} with counters now\n")
     sys.stdout.flush()
     if not ip_address(str(server.server_address[0])).is_loopback:
-        say("anybody who reaches this port can read names of programs and their figures")
+        say("anybody who can reach this port can read program names and figures")
     if processes:
         hint("heapwright serve --dashboard > dashboard.json, for Grafana")
     else:
@@ -102,7 +100,7 @@ def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
 
 
 def _run(server: WSGIServer) -> None:
-    """Until Ctrl-C or SIGTERM, both of which are the way to end it. A second one changes nothing."""
+    """Runs until Ctrl-C or SIGTERM, the normal ways to end it. A second signal changes nothing."""
     thread = threading.Thread(target=server.serve_forever, name="serve")
     thread.start()
     signal.sigwait(_ENDINGS)

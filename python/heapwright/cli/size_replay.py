@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sizes that a recorded call site asked for, run through each policy of a buffer cache."""
+"""Runs the sizes requested by a recorded call site through each policy of a buffer cache."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from heapwright.model import Filter, extras
 from heapwright.model.trace import Trace
 
 LEAST_EVENTS = 1000
-# A cache that is hit less often costs more than it saves; one whose callers
-# hold more than 5/4 of what they need wastes more than it may.
+# A cache with fewer hits costs more than it saves; one whose callers hold more
+# than 5/4 of what they need wastes too much.
 LEAST_HIT_PERCENT = 30.0
 LEAST_USED_PERCENT = 80.0
 TABLE = "  {:20} {:>7} {:>7} {:>15}"
 
 
 def events_of(trace: Trace, site: str) -> array[int]:
-    """In order of time: n > 0 is a request of n bytes, n < 0 the release of request -n - 1."""
+    """In time order: n > 0 is a request of n bytes, n < 0 the release of request -n - 1."""
     by_site = trace.sites_chosen(Filter(site=site))
     if site and not any(by_site):
         raise InputError(f"no call site matches '{site}'; `heapwright explain` lists them")
@@ -47,7 +47,7 @@ def events_of(trace: Trace, site: str) -> array[int]:
 
 
 def _in_order(numbers: list[int]) -> array[int]:
-    """Requests are numbered as they come; a release never comes before its request."""
+    """Numbers requests in order; a release never comes before its request."""
     events: array[int] = array("q")
     requests = 0
     early: set[int] = set()
@@ -64,11 +64,11 @@ def _in_order(numbers: list[int]) -> array[int]:
 
 
 def replay(path: Path, site: str) -> dict[str, Any]:
-    """What each policy would do, and which one to use ("none" where none helps)."""
+    """What each policy would do, and which one to use ("none" if none helps)."""
     program = native_programs.find("heapwright-lab")
     events = events_of(heapwright.open(path), site)
     if not events:
-        raise InputError(f"{path} has no block of that site")
+        raise InputError(f"{path} has no block from that site")
     done = subprocess.run([program, "replay-sizes"], input=events.tobytes(), capture_output=True, check=False)
     if done.returncode != 0:
         raise InputError(done.stderr.decode(errors="replace").strip())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright sql: questions nobody thought of, in DuckDB's SQL."""
+"""heapwright sql: queries a trace in DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def sql(
     wide: options.Wide = False,
     debug_root: options.DebugRoot = None,
 ) -> None:
-    """Ask a trace in SQL.
+    """Query a trace with SQL.
 
     Tables: event, block, site, stack, frame, thread, memory, module.
     """
     if csv and json:
-        raise InputError("--csv and --json exclude each other; give one of them")
+        raise InputError("--csv and --json are mutually exclusive")
     extras.duckdb()
     trace = open_trace(file, debug_root)
     text = _as_text(query)
     mentioned = tables_in(text)
-    # Whether chunks of calls are damaged only reading them tells, which is done beside the query.
+    # Damage in chunks of calls shows only when they are read, which the query's thread does.
     reading = trace.begin_plain_facts() if mentioned else None
     result = run_query(trace, text)
     columns = [column[0] for column in result.description or []]
@@ -71,7 +71,7 @@ def sql(
         print_json(document | {name: value for name, value in known.items() if value})
     elif csv:
         rows_left = _rows(result)
-        first = list(islice(rows_left, 1))  # a query that fails at once prints no header
+        first = list(islice(rows_left, 1))  # a query that fails immediately prints no header
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(chain(first, rows_left))
@@ -81,7 +81,7 @@ def sql(
 
 
 def _as_text(query: str) -> str:
-    """Where the locale is no UTF-8, arguments come with bytes in them that are no letters yet."""
+    """In a locale other than UTF-8, arguments contain undecoded bytes."""
     try:
         return os.fsencode(query).decode()
     except UnicodeError:
@@ -109,7 +109,7 @@ def run_query(trace: Trace, query: str) -> DuckDBPyConnection:
 
 
 def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection | None:
-    # In a thread of its own: inside DuckDB the main thread would not notice Ctrl-C.
+    # In a separate thread: inside DuckDB the main thread would not notice Ctrl-C.
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(connection.execute, query)
         try:
@@ -120,7 +120,7 @@ def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection |
 
 
 def tables_in(query: str) -> list[str]:
-    """The trace's tables that it names."""
+    """The trace's tables that the query names."""
     duckdb = extras.duckdb()
     error = duckdb.Error
     try:
@@ -131,7 +131,7 @@ def tables_in(query: str) -> list[str]:
 
 
 def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[str]) -> str:
-    """DuckDB's message in one line, with the nearest name for a typing error."""
+    """DuckDB's message on one line, with the nearest name for a typing error."""
     first = message.splitlines()[0]
     quoted = _QUOTED.search(first)
     if "does not have a column named" in first or "Referenced column" in first:
@@ -139,7 +139,7 @@ def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[st
         if "does not have a column named" in first and len(_QUOTED.findall(first)) > 1:
             name = _QUOTED.findall(first)[1]
         if "site" in mentioned and name in columns_left_out(trace):
-            return f"this recording does not have {name}: it has samples only, or no times"
+            return f"this recording has no {name}: it is sampled, or has no times"
         known = _columns(trace, mentioned)
         return f"unknown column {name}; {_nearest(name, known)}"
     missing = re.search(r"Table with name (\S+) does not exist", first)
@@ -159,7 +159,7 @@ def _columns(trace: Trace, tables: Iterable[str]) -> list[str]:
 
 def _nearest(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name.lower(), known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
 
 
 def _rows(result: DuckDBPyConnection) -> Iterator[Sequence[Any]]:
@@ -168,7 +168,7 @@ def _rows(result: DuckDBPyConnection) -> Iterator[Sequence[Any]]:
 
 
 def _fetch(result: DuckDBPyConnection, count: int) -> list[Any]:
-    """DuckDB goes on computing while rows are taken, and may fail only then."""
+    """DuckDB computes while rows are fetched, and may fail only then."""
     try:
         return result.fetchmany(count)
     except extras.duckdb().Error as error:
@@ -184,4 +184,4 @@ def _print_table(columns: Sequence[str], result: DuckDBPyConnection, console: Co
     text_columns = [i for i in range(len(columns)) if i not in numbers]
     console.print(Columns(columns, shown, text_columns=text_columns))
     if len(rows) > _SHOWN_ROWS:
-        console.print(f"first {_SHOWN_ROWS} rows; --csv and --json print all")
+        console.print(f"first {_SHOWN_ROWS} rows; --csv and --json print all rows")

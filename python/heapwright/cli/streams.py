@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Standard output and error: open, able to write every character, and what to say when they are not."""
+"""Standard output and error: opens them, encodes every character, and words their errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from heapwright.terminal.spelling import never_fail
 
 
 def prepare() -> None:
-    """Before anything is opened: a closed descriptor would be reused by the next file, and be written to."""
+    """Call it before opening anything: the next file would reuse a closed descriptor."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Read only, so that writing to a closed standard output still fails.
+            # Read-only, so that writing to a closed standard output still fails.
             opened = os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
             os.set_inheritable(opened, True)  # for the collector and the program it starts as well
     if sys.stdout is None:
@@ -29,19 +29,19 @@ def prepare() -> None:
 
 
 def say(text: str) -> None:
-    """A line for people on standard error; nobody can be told when that fails."""
+    """Prints a line on standard error; a failure cannot be reported."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
 def give_up_output() -> None:
-    """What is still to be written would fail again at the end."""
+    """Discards pending output, which would fail again at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-# What is not about writing at all.
+# Errors not about writing.
 _OF_LIMITS = {errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max"}
 
 

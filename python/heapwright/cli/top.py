@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright top: the processes that have counters, and what they do now."""
+"""heapwright top: processes with counters, and what they are doing now."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from heapwright.terminal import spelling
 
 _LEAST_INTERVAL_NS = 10**8
 
-Wanted = Annotated[str, typer.Argument(metavar="[PID|NAME]", help="One process; without it all of them.")]
-Once = Annotated[bool, typer.Option("--once", help="Look twice, print, and end.")]
-Interval = Annotated[str, typer.Option(metavar="TIME", help="Between two looks.")]
+Wanted = Annotated[str, typer.Argument(metavar="[PID|NAME]", help="One process. Default: all.")]
+Once = Annotated[bool, typer.Option("--once", help="Print one interval and exit.")]
+Interval = Annotated[str, typer.Option(metavar="TIME", help="Time between updates.")]
 Sort = Annotated[str, typer.Option(metavar="KEY", help=f"Largest first: {', '.join(rates.SORT_KEYS)}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; implies --once.")]
 
@@ -40,11 +40,11 @@ def top(
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
-    """Show what counted processes do now."""
+    """Show what counted processes are doing now."""
     one_of("key", sort, rates.SORT_KEYS)
     interval_ns = parse_time("--interval", interval)
     if interval_ns < _LEAST_INTERVAL_NS:
-        raise InputError("--interval takes a tenth of a second or more")
+        raise InputError("--interval takes at least 0.1s")
     try:
         looker = Looker(process, sort)
         if once or json or not sys.stdout.isatty():
@@ -96,4 +96,4 @@ def _say_next(document: dict[str, Any]) -> None:
     elif "growing" in document:
         hint(f"heapwright dump {processes[0]['process']}")
     elif processes:
-        say("next: heapwright record shows which call sites these are of")
+        say("next: heapwright record shows which call sites make these calls")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright export --to trace: a trace that carries its names, or hashes of them, inside."""
+"""heapwright export --to trace: a trace with embedded symbol names, or hashes of them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def write_trace_copy(
     as_json: bool,
     of_others: Mapping[str, object],
 ) -> None:
-    """of_others: options that do not go with it, by name."""
+    """of_others: options that it excludes, by name."""
     for option, value in of_others.items():
         if value:
-            raise InputError(f"{option} does not go with --to trace, which copies the whole recording")
+            raise InputError(f"{option} cannot be used with --to trace, which copies the whole recording")
     trace = open_trace(file, debug_root)
     own_name = "anonymous" if anonymize else f"{file.with_suffix('').name}.named"
     target = output or Path(f"{own_name}.heapwright")
     check_output(target, force)
     check_is_no_input(target, [file])
     if as_json and is_stdout(target):
-        raise InputError("--json and --output - both mean standard output; name a file with --output")
+        raise InputError("--json and --output - both write to standard output; name a file with --output")
     problems: list[str] = []
     with progress("copying") as report:
         size = write_by_name(

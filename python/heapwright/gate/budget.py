@@ -193,10 +193,10 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
             raise BudgetError(f"{where}: {key} is not known of it; there are {limits}")
         if not key.isprintable():
             raise BudgetError(f"{where}: unknown key {key!a}")
-        from difflib import get_close_matches  # only for mistakes
+        from difflib import get_close_matches  # only for error messages
 
         near = get_close_matches(key, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         raise BudgetError(f"{where}: unknown key {key}; {hint}")
 
 

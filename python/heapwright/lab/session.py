@@ -14,7 +14,7 @@ from heapwright.measure.experiment import Experiment, Part
 from heapwright.measure.results import Document
 from heapwright.measure.runner import Settings
 
-# What is going on, runs done, runs in all.
+# What is running, runs done, total runs.
 Progress = Callable[[str, int, int], object]
 
 

@@ -34,7 +34,7 @@ def choose(wanted: str) -> Page:
         raise PageError(f"there is no process {wanted}")
     running = [] if wanted.isdecimal() else find_by_name(wanted)
     if not (running or wanted.isdecimal()):
-        raise PageError(f"no process is called {wanted}; name one by its id")
+        raise PageError(f"no process is called {wanted}; give its id")
     if len(running) > 1:
         raise PageError(f"{len(running)} processes are called {wanted}, and none has counters; {_HOW}")
     raise PageError(f"{wanted} has no counters; {_HOW}")

@@ -63,7 +63,7 @@ def why_none(sites: Sequence[Site], selector: str) -> str:
     """What to say where it names none of them."""
     if selector.isdecimal():
         return f"no site {selector}; their numbers are below {len(sites)} (heapwright explain --json)"
-    from difflib import get_close_matches  # only for mistakes
+    from difflib import get_close_matches  # only for error messages
 
     names = dict.fromkeys(name for site in sites for name in _names(site))
     close = get_close_matches(selector, names, 1, 0.5)

@@ -185,7 +185,7 @@ class Trace:
 
     def mapped_memory(self, from_ns: int, to_ns: int, most_scans: int) -> tuple[MappedMemory, ...]:
         """What lay in memory by the names of mappings: of at most so many scans within the time."""
-        from heapwright.model.facts.mapped_memory import MappedMemory  # hardly anybody asks
+        from heapwright.model.facts.mapped_memory import MappedMemory  # rarely needed
 
         rows = native.mapped_memory_of(self._reader, from_ns, to_ns, most_scans)
         return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ MOST_TIMED = 20_000_000
 _REFUSED = (2, 3)
 # Longer recordings are replayed as fast as it goes.
 PACED_UP_TO_S = 10.0
-# What is going on, runs done, runs in all.
+# What is running, runs done, total runs.
 Progress = Callable[[str, int, int], object]
 
 

@@ -60,4 +60,4 @@ def test_a_site_is_followed_to_its_new_name_and_into_its_caller() -> None:
 
 def test_a_replay_says_nothing_without_the_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["compare", "a.heapwright", "b.heapwright", "--replayed", "r.json"]) == 2
-    assert "--replayed goes with --advice" in capsys.readouterr().err
+    assert "--replayed needs --advice" in capsys.readouterr().err

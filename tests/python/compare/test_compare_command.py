@@ -20,31 +20,31 @@ def file(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{file}"], "compare takes two recordings, A and B; several of a side go by --a and --b"),
+        (["{file}"], "compare takes two recordings, A and B; use --a and --b for several per side"),
         ([], "compare takes two recordings: heapwright compare A.heapwright B.heapwright"),
         (["--a", "{file}"], "compare takes two recordings: heapwright compare A.heapwright B.heapwright"),
         (["{file}", "{file}", "--a", "{file}"], "repeat --a and --b for each file: --a one --a two --b three"),
-        (["{file}", "{folder}/empty"], "there is no recording (*.heapwright) in the folder {folder}/empty"),
-        (["{file}", "{folder}/gone"], "there is no file {folder}/gone; heapwright record writes one"),
-        (["{file}", "{file}", "--json", "--md"], "--json and --md both mean standard output; choose one"),
-        (["{file}", "{file}", "--top", "0"], "--top takes a number from 1 on"),
+        (["{file}", "{folder}/empty"], "no recording (*.heapwright) in the folder {folder}/empty"),
+        (["{file}", "{folder}/gone"], "no such file: {folder}/gone; heapwright record writes one"),
+        (["{file}", "{file}", "--json", "--md"], "--json and --md both write to standard output; choose one"),
+        (["{file}", "{file}", "--top", "0"], "--top takes a number of at least 1"),
         (["{file}", "{file}", "--per", "0"], "--per takes a load above 0, A's and B's (1000,2000), or site:SITE, not '0'"),
         (["{file}", "{file}", "--per", "1,2,3"],
          "--per takes a load above 0, A's and B's (1000,2000), or site:SITE, not '1,2,3'"),
         (["{file}", "{file}", "--per", "site:nowhere"],
          "--per: no call site nowhere in the recording; heapwright explain names them (server.heapwright)"),
-        (["{file}", "{file}", "--per", "2", "--per-second"], "--per and --per-second exclude each other; give one of them"),
-        (["{file}", "{file}", "--run", "true", "--run", "true"], "--run makes the recordings itself; leave out files, --a and --b"),
+        (["{file}", "{file}", "--per", "2", "--per-second"], "--per and --per-second are mutually exclusive"),
+        (["{file}", "{file}", "--run", "true", "--run", "true"], "--run makes the recordings; omit files, --a and --b"),
         (["--run", "true"], "--run takes two commands, A's and B's: --run './old' --run './new'"),
         (["--run", "true", "--run", "'"], "--run ''': no closing quotation"),
         (["--run", "true", "--run", "true", "--runs", "0"], "--runs takes 1 to 100"),
         (["--run", "true", "--run", "true", "--runs", "101"], "--runs takes 1 to 100"),
-        (["--run", "true", "--run", "true", "--limit", "0"], "--limit takes seconds, above 0 and up to 86400"),
+        (["--run", "true", "--run", "true", "--limit", "0"], "--limit takes seconds above 0, up to 86400"),
         (["--run", "true", "--run", "true", "--keep", "{folder}"],
-         "--keep {folder} exists and is not an empty folder; name another one"),
-        (["{file}", "{file}", "--runs", "3"], "--runs goes with --run, which makes recordings"),
-        (["{file}", "{file}", "--b-root", "{folder}/no"], "--b-root {folder}/no is no folder"),
-        (["{file}", "{file}", "--keep", "{folder}/new"], "--keep goes with --run, which makes recordings"),
+         "--keep {folder} exists and is not an empty folder; name another"),
+        (["{file}", "{file}", "--runs", "3"], "--runs needs --run, which makes recordings"),
+        (["{file}", "{file}", "--b-root", "{folder}/no"], "--b-root {folder}/no is not a folder"),
+        (["{file}", "{file}", "--keep", "{folder}/new"], "--keep needs --run, which makes recordings"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line(
@@ -85,7 +85,7 @@ def test_what_is_not_whole_is_refused(
     )
     assert run_command(["compare", file, other, "--anyway", "--json"]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
-    assert f"other.heapwright is not whole, differences may be of that: {reason}" in notes
+    assert f"other.heapwright is incomplete, which may explain differences: {reason}" in notes
 
 
 def test_recordings_of_several_programs_are_no_repeats(
@@ -96,8 +96,7 @@ def test_recordings_of_several_programs_are_no_repeats(
     other = str(made.write(tmp_path / "other.heapwright"))
     assert run_command(["compare", "--a", file, "--a", other, "--b", file]) == 2
     assert (
-        "A's recordings are of /opt/shop/other, /opt/shop/server; give those of one program"
-        in capsys.readouterr().err
+        "A's recordings are of several programs: /opt/shop/other, /opt/shop/server" in capsys.readouterr().err
     )
     assert run_command(["compare", file, other]) == 0
     assert "programs differ: A server, B other" in " ".join(capsys.readouterr().out.split())

@@ -41,7 +41,7 @@ def test_copies_are_no_further_runs(
     words = ["--b", str(recorded[0]), "--b", str(recorded[0])]
     assert run_command(["compare", "--a", str(recorded[1]), *words]) == 2
     assert "B's " in capsys.readouterr().err
-    same = "A and B have a recording in common: the same run does not differ from itself"
+    same = "A and B share a recording, which cannot differ from itself"
     assert same in document(capsys, recorded[0], copies / "0.heapwright")["notes"]
     assert same not in document(capsys, *recorded)["notes"]
 
@@ -67,8 +67,8 @@ def test_of_a_cut_recording_nothing_is_exact(
     assert f"cannot be compared: {reason} (" in capsys.readouterr().err
     found = document(capsys, *files, "--anyway")
     assert not any(row["is_exact"] for row in found["totals"])
-    assert [note for note in found["notes"] if "is not whole" in note] == [
-        f"b.heapwright is not whole, differences may be of that: {reason}"
+    assert [note for note in found["notes"] if "is incomplete" in note] == [
+        f"b.heapwright is incomplete, which may explain differences: {reason}"
     ]
 
 
@@ -82,7 +82,7 @@ def test_a_program_that_was_killed_is_said(tmp_path: Path, capsys: pytest.Captur
     killed.end = "end 2 9 10000000"
     files = [made(20).write(tmp_path / "a.heapwright"), killed.write(tmp_path / "b.heapwright")]
     assert (
-        "b.heapwright: its program was killed by signal 9; figures are of what it did until then"
+        "b.heapwright: its program was killed by signal 9; figures cover the time until then"
         in document(capsys, *files)["notes"]
     )
 
@@ -101,5 +101,5 @@ def test_a_page_replaces_no_recording(tmp_path: Path, capsys: pytest.CaptureFixt
     files = [str(made(20).write(tmp_path / f"{name}.heapwright")) for name in "ab"]
     assert run_command(["compare", *files, "--html", files[1], "--force"]) == 2
     assert capsys.readouterr().err == (
-        f"heapwright: {files[1]} is what this command reads; name another file to write\n"
+        f"heapwright: {files[1]} is the input of this command; name another file to write\n"
     )

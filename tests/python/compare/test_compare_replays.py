@@ -298,13 +298,13 @@ def test_what_does_not_go_with_replays(
 ) -> None:
     recording = str(made(20).write(tmp_path / "a.heapwright"))
     assert run_command(["compare", pair[0], recording]) == 2
-    assert f"{recording} is no file of replay --json, and the other one is" in capsys.readouterr().err
+    assert f"{recording} is not a file of replay --json, but the other one is" in capsys.readouterr().err
     assert run_command(["compare", pair[0], str(tmp_path / "absent.json")]) == 2
-    assert capsys.readouterr().err == f"heapwright: {tmp_path / 'absent.json'} does not exist\n"
+    assert capsys.readouterr().err == f"heapwright: no such file: {tmp_path / 'absent.json'}\n"
     assert run_command(["compare", *pair, "--per", "2"]) == 2
-    assert "--per goes with recordings, not with replays; leave it out" in capsys.readouterr().err
+    assert "--per applies to recordings, not to replays; omit it" in capsys.readouterr().err
     assert run_command(["compare", "--a", pair[0], "--a", pair[1], "--b", pair[1]]) == 2
-    assert "two replays are compared, one document a side" in capsys.readouterr().err
+    assert "replays are compared two at a time: one file per side" in capsys.readouterr().err
 
 
 def test_what_replay_prints_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

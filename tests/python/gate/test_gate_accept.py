@@ -59,7 +59,7 @@ def test_accept_runs_a_program_with_threads_several_times(
     assert run_command(["gate", text, *kept, *words, "--accept", "--reason", "x", "--", *program]) == 0
     assert len(list((tmp_path / "kept").iterdir())) == runs
     said = capsys.readouterr().err
-    assert ("several threads: 5 runs show how far the peak varies" in said) == (runs == 5)
+    assert ("several threads: recording 5 runs to see how much the peak varies" in said) == (runs == 5)
 
 
 def test_one_recording_of_threads_says_that_it_is_one(

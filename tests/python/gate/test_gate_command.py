@@ -25,22 +25,22 @@ WITHIN = "[program]\ncalls = 12\n"
         (WITHIN, [], "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"),
         (WITHIN, ["{file}", "--", "true"],
          "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"),
-        (WITHIN, ["{folder}/gone"], "there is no file {folder}/gone; heapwright record writes one"),
-        (WITHIN, ["{file}", "--json", "--md"], "--json and --md both mean standard output; choose one"),
-        (WITHIN, ["{file}", "--runs", "2"], "--runs and --keep go with a program, not with a recording"),
+        (WITHIN, ["{folder}/gone"], "no such file: {folder}/gone; heapwright record writes one"),
+        (WITHIN, ["{file}", "--json", "--md"], "--json and --md both write to standard output; choose one"),
+        (WITHIN, ["{file}", "--runs", "2"], "--runs and --keep need a program, not a recording"),
         (WITHIN, ["--runs", "0", "--", "true"], "--runs takes 1 to 100"),
         (WITHIN, ["{file}", "--accept"],
-         "--accept and --reason go together: --accept --reason 'a cache for the index'"),
+         "--accept and --reason need each other: --accept --reason 'a cache for the index'"),
         (WITHIN, ["{file}", "--reason", "x"],
-         "--accept and --reason go together: --accept --reason 'a cache for the index'"),
+         "--accept and --reason need each other: --accept --reason 'a cache for the index'"),
         (WITHIN, ["{file}", "--sarif", "-"],
-         "--sarif - means standard output, which has the result; name a file"),
+         "--sarif - means standard output, where the result goes; name a file"),
         (f"ignore = ['*']\n{WITHIN}", ["{file}"],
          "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
         (f"only = ['libcache*']\nignore = ['lib*']\n{WITHIN}", ["{file}"],
          "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
         (WITHIN, ["{file}", "--junit", "{file}"],
-         "{file} is what this command reads; name another file to write"),
+         "{file} is the input of this command; name another file to write"),
         (WITHIN, ["{file}", "--toolchain", "gcc"],
          '{budget}: no [toolchain."gcc"]; heapwright gate --accept --toolchain gcc writes one'),
         ("[program]\ncalls = -1", ["{file}"], "{budget}: program: calls is a number from 0 on, not -1"),
@@ -67,10 +67,10 @@ def test_wrong_input_is_one_line(
 
 def test_no_budget_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["gate", str(tmp_path / "no.toml"), written(tmp_path)]) == 2
-    assert "there is no budget file" in capsys.readouterr().err
+    assert "no such budget file" in capsys.readouterr().err
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     assert run_command(["gate", str(tmp_path / "binary.toml"), written(tmp_path)]) == 2
-    assert "binary.toml is no text in UTF-8" in capsys.readouterr().err
+    assert "binary.toml is not UTF-8 text" in capsys.readouterr().err
 
 
 def test_a_name_may_be_absent_where_nothing_is_allowed_or_it_is_optional(
@@ -98,12 +98,12 @@ def test_what_is_not_whole_proves_nothing(
     assert run_command(words) == 2
     assert " proves nothing: it is " in capsys.readouterr().err
     assert run_command([*words, "--anyway", "--json"]) == 0
-    assert "is not whole, its figures may be too low" in json.loads(capsys.readouterr().out)["notes"][0]
+    assert "is incomplete, its figures may be too low" in json.loads(capsys.readouterr().out)["notes"][0]
     words[1] = budget(tmp_path, "[program]\ncalls = 1\n")
     assert run_command([*words, "--anyway"]) == 1
     assert "\nnext: heapwright explain " in f"\n{capsys.readouterr().err}"  # not --accept
     assert run_command([*words, "--anyway", "--accept", "--reason", "x"]) == (2 if damage == "sample" else 0)
-    said = "gives no limits" if damage == "sample" else "is not whole, its figures may be too low: it is "
+    said = "gives no limits" if damage == "sample" else "is incomplete, its figures may be too low: it is "
     assert said in " ".join("".join(capsys.readouterr()).split())
 
 
@@ -179,7 +179,7 @@ def test_accept_keeps_everything_but_numbers(tmp_path: Path, capsys: pytest.Capt
     assert run_command(words) == 0
     assert run_command([*words, "--accept", "--reason", "again"]) == 0
     assert Path(text).read_text(encoding="utf-8") == new
-    assert "every limit stays as it is" in capsys.readouterr().err
+    assert "no limit changed" in capsys.readouterr().err
 
 
 def test_without_the_package_that_writes_budgets(
@@ -272,4 +272,4 @@ def test_children_that_were_not_recorded_are_a_note(
     subprocess.run([*command, "--", "sh", "-c", "true | true"], check=True)
     assert run_command(["gate", budget(tmp_path, "[program]\ncalls = 500\n"), file, "--json"]) == 0
     (note,) = json.loads(capsys.readouterr().out)["notes"]
-    assert note == "sh.heapwright: it started 2 child processes without the recorder (record --children)"
+    assert note == "sh.heapwright: it started 2 child processes that were not recorded (record --children)"

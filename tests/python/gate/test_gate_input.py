@@ -93,7 +93,7 @@ def test_a_budget_without_a_limit(tmp_path: Path, text: str, capsys: pytest.Capt
     words = ["gate", budget(tmp_path, text), written(tmp_path)]
     assert run_command(words) == 2
     assert capsys.readouterr().err == (
-        f"heapwright: no limits in {words[1]}; --accept --reason TEXT writes first ones\n"
+        f"heapwright: {words[1]} has no limits; --accept --reason TEXT writes them\n"
     )
     if text == "site = []\n":
         return
@@ -110,7 +110,7 @@ def test_first_limits_of_a_toolchain(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run_command([*words, "--accept", "--reason", "first"]) == 0
     assert run_command(words) == 0
     assert run_command(words[:3]) == 2
-    assert "no limits in" in capsys.readouterr().err
+    assert "has no limits" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_how_the_program_ended_is_said(
     made.end = f"end {end} 10000000"
     assert run_command(["gate", budget(tmp_path, WITHIN), written(tmp_path, made), "--json"]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
-    assert notes == [f"shop.heapwright: its program {said}; figures are of what it did until then"]
+    assert notes == [f"shop.heapwright: its program {said}; figures cover the time until then"]
 
 
 def test_samples_give_no_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +131,7 @@ def test_samples_give_no_limits(tmp_path: Path, capsys: pytest.CaptureFixture[st
     text = budget(tmp_path, WITHIN)
     assert run_command(["gate", text, file, "--anyway", "--accept", "--reason", "x"]) == 2
     assert capsys.readouterr().err == (
-        f"heapwright: {file} is a sample and gives no limits; record without --sample\n"
+        f"heapwright: {file} is sampled and gives no limits; record without --sample\n"
     )
     assert Path(text).read_text() == WITHIN
 
@@ -191,7 +191,7 @@ def test_what_is_read_is_not_replaced(
     for path in (text, file, str(link)):
         assert run_command(["gate", text, file, option, path, "--force"]) == 2
         assert capsys.readouterr().err == (
-            f"heapwright: {path} is what this command reads; name another file to write\n"
+            f"heapwright: {path} is the input of this command; name another file to write\n"
         )
     assert Path(text).read_text() == WITHIN
     other = tmp_path / "there"

@@ -56,9 +56,9 @@ def test_parameters_can_be_changed(capsys: pytest.CaptureFixture[str]) -> None:
         (["arena", "--seed", "-3"], "--seed takes a whole number"),
         (["arena", "--limit", "0"], "--limit takes seconds"),
         (["arena", "--set", "objects"], "--set takes NAME=VALUE"),
-        (["all", "--set", "objects=1"], "--set goes with one experiment"),
+        (["all", "--set", "objects=1"], "--set needs one experiment"),
         (["arena", "--pin", "4000"], "not permitted to pin to CPU 4000"),
-        (["arena", "--html", "/no/such/folder/lab.html"], "there is no folder"),
+        (["arena", "--html", "/no/such/folder/lab.html"], "no folder"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(

@@ -158,9 +158,9 @@ def test_sarif_has_the_line_and_a_lasting_fingerprint(
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["--sources", "nowhere"], "is no folder"),
-        (["--sources", "{folder}", "/etc/passwd"], "not below the sources"),
-        (["--sources", "{folder}", "{folder}/none.cpp"], "there is no"),
+        (["--sources", "nowhere"], "is not a folder"),
+        (["--sources", "{folder}", "/etc/passwd"], "not under the sources"),
+        (["--sources", "{folder}", "{folder}/none.cpp"], "no such file or folder"),
         (["--sources", "{folder}"], "no C++ source"),
         (["--sources", "{folder}", "--top", "0"], "--top takes"),
         (["--sources", "{folder}", "--jobs", "-1"], "--jobs takes"),

@@ -155,8 +155,8 @@ def test_a_crash_in_the_runs_for_call_sites_is_a_failure(
         (["--runs", "0"], "--runs takes 1 to 100"),
         (["--idle", "-1"], "--idle takes seconds"),
         (["--limit", "0"], "--limit takes seconds"),
-        (["--pace", "--no-pace"], "--no-pace as fast as it goes: give one"),
-        (["--json", "--md"], "--json and --md both mean standard output"),
+        (["--pace", "--no-pace"], "--pace and --no-pace are mutually exclusive"),
+        (["--json", "--md"], "--json and --md both write to standard output"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -172,9 +172,9 @@ def test_a_recording_that_is_not_whole_is_refused(tmp_path: Path, capsys: pytest
     made = made_trace().meta("sample_mean_bytes", 4096)
     file = str(made.write(tmp_path / "sampled.heapwright"))
     assert run_command(["replay", file]) == 2
-    assert "cannot be replayed truly: it is a sample" in capsys.readouterr().err
+    assert "cannot be replayed faithfully: it is a sample" in capsys.readouterr().err
     assert run_command(["replay", file, "--on", "glibc", *QUICK, "--anyway"]) == 0
-    assert "note: not a whole recording" in " ".join(capsys.readouterr().out.split())
+    assert "note: incomplete recording" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_recording_of_a_machine_with_other_pages_is_refused(
@@ -182,7 +182,7 @@ def test_a_recording_of_a_machine_with_other_pages_is_refused(
 ) -> None:
     file = str(made_trace().meta("page_bytes", 16384).write(tmp_path / "other.heapwright"))
     assert run_command(["replay", file]) == 2
-    assert "pages of its machine have 16384 bytes, those of a replay 4096" in capsys.readouterr().err
+    assert "it was recorded with pages of 16384 bytes, and replays use 4096" in capsys.readouterr().err
     assert run_command(["replay", file, "--on", "glibc", *QUICK, "--anyway"]) == 0
     assert "note: memory may be far off" in " ".join(capsys.readouterr().out.split())
 
