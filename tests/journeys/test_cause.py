@@ -210,7 +210,7 @@ def test_a_setting_in_force_is_not_advised(record: Record) -> None:
 
 def test_what_the_program_sets_itself_is_named_with_what_it_costs(record: Record) -> None:
     answer = cause_in(record("keeps_memory", "option").trace().path)
-    found = remedy(answer, "taking out mallopt(M_TRIM_THRESHOLD, 536870912)")
+    found = remedy(answer, "removing mallopt(M_TRIM_THRESHOLD, 536870912)")
     assert (answer["verdict"], found["helps"], found["replay_set"]) == ("fragmented", "yes", "")
     assert found["bytes"] == pytest.approx(run_alone("option") - run_alone("no_option"), rel=0.1)
     assert answer["findings"][0].endswith(found["what"])
@@ -220,7 +220,7 @@ def test_aligned_blocks_are_promised_no_heap_of_their_own(record: Record) -> Non
     answer = cause_in(record("keeps_memory", "aligned").trace().path)
     assert answer["sites"][0]["aligned_bytes"] == 2000 * 4096
     assert answer["sites"][0]["saves_most_bytes"] == 0
-    assert "alone, whose blocks are aligned so far apart" in answer["findings"][0]
+    assert "alone, whose blocks are spread by their alignment" in answer["findings"][0]
 
 
 def test_free_memory_of_further_arenas(record: Record) -> None:

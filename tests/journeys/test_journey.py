@@ -26,7 +26,7 @@ SAID = {
     ),
     "lint --with build/journey/3.heapwright": (
         "journey/server.cpp:158 shared_ptr(new T) makes a control block beside the object",
-        "use std::make_shared, or make_shared_private where the constructor is private",
+        "use std::make_shared, or make_shared_private if the constructor is private",
     ),
     "server0 --run": ("less at the peak (−64 %)", "less resident at the most (−5"),
     "server1 --run": ("less at the end (−100 %)", "100 % of it at fill", "less resident at the most (−3"),

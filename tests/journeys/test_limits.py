@@ -49,7 +49,7 @@ def test_the_size_limit_stops_the_recording_not_the_program(tmp_path: Path) -> N
     said = "the size set by --max-size is reached; the recording stops here, the program goes on"
     assert result.stderr.splitlines()[0] == f"heapwright: {said}"
     said = explain(path)
-    assert "recorded a part of the run: " in said
+    assert "recorded part of the run: " in said
     assert "complete: every call" not in said
     assert "Live when recording stopped" in said
 

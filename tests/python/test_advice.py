@@ -71,9 +71,7 @@ def test_below_the_floor_nothing_is_said_but_how_much_that_is(tmp_path: Path) ->
     assert answer["largest_below"]["rule"] == "object_pool"
     assert answer["largest_below"]["gain_ns"] < 1_000_000
     (finding,) = answer["findings"]
-    assert finding["text"].startswith(
-        "nothing worth fixing by a part or a setting: all heap calls took 4.0 %"
-    )
+    assert finding["text"].startswith("no part or setting is worth trying: all heap calls took 4.0 %")
 
 
 def test_samples_are_asked_only_what_they_tell(tmp_path: Path) -> None:
@@ -192,7 +190,7 @@ def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
         "gain_is_resident": True,
         "gain_is_least": False,
     }
-    assert words.gain(held) == "at most 1.00 MiB (50.0 % of what is resident)"
+    assert words.gain(held) == "at most 1.00 MiB (50.0 % of resident memory)"
     assert words.gain(row) == "at most 160 ns (50.0 % of the run) of these calls, elsewhere unknown"
 
 

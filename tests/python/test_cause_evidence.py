@@ -45,7 +45,7 @@ def test_the_cause_comes_first_and_the_others_with_what_excludes_them() -> None:
     )
     assert rows[0] == (
         "it is, 50.0 MiB",
-        "unused parts of huge pages: 64.0 MiB are on huge pages; no block lay on these since the kernel "
+        "unused parts of huge pages: 64.0 MiB are on huge pages; no block has used these since the kernel "
         "filled them",
     )
     by_name = {text.partition(": ")[0]: (name, text) for name, text in rows}
@@ -53,7 +53,7 @@ def test_the_cause_comes_first_and_the_others_with_what_excludes_them() -> None:
     assert by_name["beside live blocks"][0] == "not, 2.00 MiB"
     assert by_name["in further arenas"] == (
         "not, 0 B",
-        "in further arenas: 0 arenas beside the main heap",
+        "in further arenas: 0 arenas besides the main heap",
     )
     assert "whole pages, kept by the allocator" not in by_name, "of other allocators"
     assert "live" not in by_name

@@ -93,7 +93,7 @@ def separation(held: int, pinned: int = 0) -> Separation:
         ({"MALLOC_TRIM_THRESHOLD_": "2000000000"}, "unsetting MALLOC_TRIM_THRESHOLD_=2000000000"),
         ({"trim_threshold": "0x77359400"}, "unsetting glibc.malloc.trim_threshold=0x77359400"),
         ({"MALLOC_TOP_PAD_": "400000000"}, "unsetting MALLOC_TOP_PAD_=400000000"),
-        ({"M_TRIM_THRESHOLD": "-1"}, "taking out mallopt(M_TRIM_THRESHOLD, -1)"),
+        ({"M_TRIM_THRESHOLD": "-1"}, "removing mallopt(M_TRIM_THRESHOLD, -1)"),
     ],
 )
 def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[str, str], what: str) -> None:
@@ -261,7 +261,7 @@ def test_malloc_trim_leaves_the_ends_of_arenas() -> None:
     parts = [one._replace(above_last_bytes=FREE) for one in two_arenas()]
     found = remedy(case({}, *parts, scattered=1 << 20), "trim")
     assert (found.helps, found.bytes) == ("no", 0)
-    assert found.why == "it leaves the free ends of further arenas, 40.0 MiB; 1.00 MiB lie beside live blocks"
+    assert found.why == "it leaves the free ends of further arenas, 40.0 MiB; 1.00 MiB are beside live blocks"
 
 
 def test_an_end_that_is_kept_beyond_the_threshold_is_no_end() -> None:
@@ -278,10 +278,7 @@ def test_an_end_that_is_kept_beyond_the_threshold_is_no_end() -> None:
     assert (remedy(one, "trim").bytes, remedy(one, "end").bytes) == (free, most)
     found = remedy(one, "end")
     assert found.helps == "no"
-    assert (
-        found.why
-        == "150 MiB lie above the last block, where small blocks in threads' caches or fast bins hold it"
-    )
+    assert found.why == "150 MiB are above the last block, held by small blocks in thread caches or fast bins"
     assert most_end_bytes({}, 32 * MEBIBYTE) == most + 64 * MEBIBYTE, "a free raised it"
 
 
@@ -295,7 +292,7 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     of = of._replace(raises=(ThresholdRaise(0, 31 * MEBIBYTE, 0),))
     found = remedy(of, "move")
     assert found.what.endswith(", together with MALLOC_TRIM_THRESHOLD_=131072")
-    assert "a private heap alone gives 0 B" in found.why
+    assert "a private heap alone returns 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
     answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
     assert cause_words._best(answer).endswith("private heap, together with MALLOC_TRIM_THRESHOLD_=131072")
@@ -345,7 +342,7 @@ def test_what_blocks_take_again_soon_is_not_free_for_good() -> None:
     points[4] = points[4]._replace(resident_bytes=75 * MEBIBYTE)
     assert taken_again_bytes(report, kinds) == 5 * MEBIBYTE, "15 MiB of it came anew"
     answer = {"taken_again_bytes": 20 * MEBIBYTE, "soon_ns": soon_ns(report)}
-    assert cause_words._taken_again(answer) == ", of which blocks take 20.0 MiB again within 1.00 s"
+    assert cause_words._taken_again(answer) == ", of which 20.0 MiB are reused within 1.00 s"
     last = kinds._replace(moment=moment._replace(time_ns=1500 * ms))
     assert taken_again_bytes(report, last) == 0
 
@@ -404,6 +401,8 @@ def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
 
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:
     answer = {"allocator_share": 0.01, "durations_recorded": True, "largest_below": {"rule": ""}}
-    assert words.nothing({**answer, "keeps_free_memory": False}).startswith("nothing worth fixing")
+    assert words.nothing({**answer, "keeps_free_memory": False}).startswith("no part or setting is worth")
     text = words.nothing({**answer, "keeps_free_memory": True})
-    assert text.startswith("no advice on the calls, though free memory stays: all heap calls took 1.0 %")
+    assert text.startswith(
+        "no advice on the calls, though free memory stays resident: all heap calls took 1.0 %"
+    )

@@ -122,9 +122,9 @@ def test_percentiles_of_a_part_of_the_calls_say_so(trace: heapwright.Trace) -> N
     document = explained(trace)
     for question, what in (("latency", "latencies"), ("sizes", "sizes")):
         assert document["questions"][question]["left_out_calls"] == 0
-        assert "of a part of the calls" not in printed(document, width=200)
+        assert "cover part of the calls" not in printed(document, width=200)
         document["questions"][question]["left_out_calls"] = 12_000
-        assert f"a part of the calls: the {what} of 12,000 allocations" in printed(document, width=200)
+        assert f"part of the calls: the {what} of 12,000 allocations" in printed(document, width=200)
         document["questions"][question]["left_out_calls"] = 0
 
 
@@ -158,7 +158,7 @@ def test_sampling_notes_and_missing_durations_are_said(tmp_path: Path) -> None:
     text = printed(document)
     check(document)
     assert "sampled, one in 64.0 KiB allocated: counts and bytes are estimates" in text
-    assert "complete: every sampled call except what is named below is in the trace" in text
+    assert "complete: every sampled call except as noted below is in the trace" in text
     assert "jemalloc is linked statically" in text
     bare = small_trace().meta("durations_recorded", 0)
     text = printed(explained(made(tmp_path, bare)))
@@ -167,7 +167,7 @@ def test_sampling_notes_and_missing_durations_are_said(tmp_path: Path) -> None:
 
 
 def test_a_filter_is_said(trace: heapwright.Trace) -> None:
-    assert "filtered: the figures are about the chosen part" in printed(
+    assert "filtered: the figures cover only the selected part" in printed(
         explained(trace, Filter(min_size_bytes=100))
     )
 

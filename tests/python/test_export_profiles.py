@@ -67,7 +67,7 @@ def test_dhat_of_samples_is_refused(command: Command, tmp_path: Path) -> None:
     path = made.write(tmp_path / "sampled.heapwright")
     said = command("export", path, "--to", "dhat")
     assert said.code == 2
-    assert "not answered from samples" in said.err
+    assert "not available from samples" in said.err
 
 
 def profiles(command: Command, trace_file: Path) -> ProfilesData:

@@ -173,7 +173,7 @@ ANSWERS: dict[str, Any] = {
         ],
     },
     "slow_calls": {
-        "calls_over": 0, "duration_ns": 0, "kernel_events": "not in traces of that age", "causes": [], "patterns": [],
+        "calls_over": 0, "duration_ns": 0, "kernel_events": "not in traces of this old version", "causes": [], "patterns": [],
         "calls": [
             {**A, "begin_ns": 224_000, "duration_ns": 2000, "kind": "mmap", "thread": 0, "size_bytes": 8192},
             {**P, "begin_ns": 208_000, "duration_ns": 1000, "kind": "malloc", "size_bytes": 1 << 40},

@@ -80,7 +80,7 @@ def test_a_leak_is_told_on_the_first_screen(tmp_path: Path) -> None:
     assert signs(document) == [("server+0x2000", 64, "likely")]
     text = (
         "64 blocks (64.0 KiB) of server+0x2000 allocated throughout the run, none ever freed: a leak, unless "
-        "in use to the end; a recording does not see pointers"
+        "in use to the end; a recording does not follow pointers"
     )
     assert document["summary"]["findings"][0]["text"] == text
 
@@ -133,7 +133,7 @@ def test_what_the_run_time_takes_at_its_start_is_known_to_stay(tmp_path: Path) -
     leaks = document["questions"]["leaks"]
     assert (leaks["suppressed_bytes"], leaks["suppressed_blocks"]) == (72704, 1)
     assert [site["function"] for site in leaks["sites"]] == ["server+0x2000"]
-    assert "suppressed, known to stay: 71.0 KiB in 1 block" in printed(document)
+    assert "suppressed: 71.0 KiB in 1 block" in printed(document)
     assert document["summary"]["live_at_end_blocks"] == 65, "they do live"
 
 
@@ -171,10 +171,7 @@ def test_a_bad_suppression_file_is_one_line(tmp_path: Path, command: Command) ->
     good, bad = tmp_path / "good.supp", tmp_path / "bad.supp"
     good.write_text("leak:server\n")
     bad.write_text("leak:a\nfoo\n")
-    assert (
-        "suppressed, known to stay: 72.5 KiB in 65 blocks"
-        in command("explain", trace, "--suppressions", good).out
-    )
+    assert "suppressed: 72.5 KiB in 65 blocks" in command("explain", trace, "--suppressions", good).out
     for file, said in ((bad, "line 2 is 'foo', not leak:PATTERN"), (tmp_path / "none", "no such file")):
         answer = command("explain", trace, "--suppressions", file)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)

@@ -69,7 +69,7 @@ def test_few_events_give_no_verdict_and_no_reuse_no_cache(tmp_path: Path) -> Non
 @pytest.mark.parametrize("words", [["arena", "--trace", "x"], ["buffer-cache", "--site", "x"]])
 def test_trace_goes_with_buffer_cache(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["lab", *words]) == 2
-    assert "go with buffer-cache" in capsys.readouterr().err
+    assert "apply only to buffer-cache" in capsys.readouterr().err
 
 
 def test_a_site_that_is_no_pattern_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,4 +43,4 @@ def test_a_call_that_was_preempted_is_not_the_longest_that_merged() -> None:
     (found,) = slow_causes._consolidation(report)
     assert (found.duration_ns, found.longest_ns) == (9 * MS, 5 * MS)
     assert "each in up to 5.00 ms" in found.evidence  # by all calls, not by the slowest that are listed
-    assert "in 3.00 ms, came after some 2,000 frees" in found.evidence
+    assert "in 3.00 ms, came after about 2,000 frees" in found.evidence

@@ -41,9 +41,9 @@ def test_a_long_call_or_a_large_share_is_shown(duration_ns: int, longest_ns: int
     ("arenas", "usable_bytes", "remedy"),
     [
         ("2", 1000, "raise MALLOC_ARENA_MAX or remove it"),
-        ("8", 1000, "fewer heap calls at the same time"),  # an arena for each thread
+        ("8", 1000, "make fewer concurrent heap calls"),  # an arena for each thread
         ("2", 4080, "keep blocks instead of freeing them"),  # mapped one by one: in no arena
-        ("", 1000, "fewer heap calls at the same time"),
+        ("", 1000, "make fewer concurrent heap calls"),
     ],
 )
 def test_more_arenas_are_advised_where_these_are_too_few(arenas: str, usable_bytes: int, remedy: str) -> None:
@@ -59,5 +59,5 @@ def test_more_arenas_are_advised_where_these_are_too_few(arenas: str, usable_byt
     metadata = Made(allocator="glibc 2.36", condition_values=settings)
     report: Any = Made(facts=facts, allocator=allocator_of(metadata, ()))
     (pattern,) = slow_causes._lock(report)
-    assert pattern.remedy == f"{remedy}, or an allocator with a cache for each thread"
+    assert pattern.remedy == f"{remedy}, or use an allocator with thread caches"
     assert ("MALLOC_ARENA_MAX=2, for 8 threads" in pattern.evidence) == remedy.startswith("raise")

@@ -10,7 +10,7 @@ from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, 
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     own = object_of(DOCUMENT, (TOTALS, SITES, ADVICE))
     own["properties"]["same_sites"] = {**COUNT, "description": "How many sites do not differ."}
     own["required"].append("same_sites")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Explains a trace: one module per question, each with its answer as data and for people."""
+"""Explains a trace: one module per question, each with its answer as data and as text."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ NAMES: tuple[str, ...] = tuple(question.name for question in QUESTIONS)
 
 
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
-    """The whole document: summary, the answers to the named questions, and the tree if one is wanted."""
+    """The whole document: summary, answers to the named questions, and the tree if requested."""
     answers, missing = _answers(report)
     answered = [question for question in QUESTIONS if question.name in answers]
     for question in answered:
@@ -99,7 +99,7 @@ def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | N
 
 
 def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
-    """What can be answered with the packages that are installed, and a line for what cannot."""
+    """Questions that the installed packages can answer, and a line for each that they cannot."""
     answers: dict[str, Answer] = {}
     missing = []
     for question in QUESTIONS:
@@ -111,7 +111,7 @@ def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
 
 
 def render(document: Answer, console: widgets.Console) -> None:
-    """Prints the document for people."""
+    """Prints the document as text."""
     first = document["summary"]
     is_tree_alone = "tree" in document and not document["questions"]
     console.print(first_screen.show_heading(first) if is_tree_alone else first_screen.show(first))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which allocator a program used, and which of its settings were in force."""
+"""The allocator that a program used, and its settings."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,9 +17,9 @@ _HEADERS = {"glibc": 8}
 class Allocator(NamedTuple):
     """What served the program's heap calls.
 
-    family: "glibc", "jemalloc", ..., "other". header_bytes: of each block beside what is usable.
-    settings: of the environment, by name; the C library's tunables by their own names ("arena_max"), and what
-    the program gave mallopt by the option's ("M_ARENA_MAX").
+    family: "glibc", "jemalloc", ..., "other". header_bytes: of each block, outside its usable size.
+    settings: environment variables by name; the C library's tunables by their names ("arena_max"), and
+    the program's mallopt calls by the option's ("M_ARENA_MAX").
     """
 
     family: str
@@ -34,12 +34,12 @@ class Allocator(NamedTuple):
 
     @property
     def fixing_settings(self) -> list[str]:
-        """The settings that do so, as they are named where they were set."""
+        """The settings that fix the mmap threshold, as they were named when set."""
         return [name for setting in FIXES_THRESHOLD if (name := setting.name_in(self.settings))]
 
 
 def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allocator:
-    """Of a trace. options: that the program set itself."""
+    """The allocator of a trace. options: set by the program with mallopt."""
     first = metadata.allocator.partition(" ")[0].lower()
     family = next((name for name in _FAMILIES if first.startswith(name)), "other")
     if family == "gperftools":
@@ -58,7 +58,7 @@ def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allo
 
 
 def _as_int(recorded: int) -> int:
-    """An int of C that was recorded without its sign.
+    """A signed C int that was recorded as unsigned.
 
     >>> _as_int(2**32 - 1), _as_int(5)
     (-1, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program says of itself (heapwright/annotate.h): its marks with their names, and SQL over them."""
+"""The program's annotations (heapwright/annotate.h): marks with their names, and SQL over them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Mark:
 def marks_of(rows: Iterable[tuple[int, int, str, int, int, int]]) -> list[Mark]:
     """Marks from (thread, begin_ns, kind, address, size, usable), in order within each thread.
 
-    A name follows its mark in pieces of 16 bytes, which stand in size and usable.
+    A name follows its mark in pieces of 16 bytes, stored in size and usable.
     """
     marks: list[Mark] = []
     for thread, begin_ns, kind, address, size, usable in rows:
@@ -55,41 +55,41 @@ def marks_of(rows: Iterable[tuple[int, int, str, int, int, int]]) -> list[Mark]:
 
 
 def has_any(facts: Facts, *kinds: str) -> bool:
-    """Whether the trace holds one of these kinds of event; costs nothing."""
+    """Whether the trace holds one of these kinds of event; cheap."""
     return any(KIND_NAMES[row.kind] in kinds for row in facts.by_kind)
 
 
 def named(what: str) -> Column:
-    """The column of what the program named."""
+    """The column for a name given by the program."""
     return Column("name", "text", what, text=lambda row, _: row["name"] or "(no name)")
 
 
 class Annotations:
-    """SQL over a trace's events. Each question reads the whole trace once."""
+    """SQL over a trace's events. Each query reads the whole trace once."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._connection: DuckDBPyConnection = extras.duckdb().connect()
         self._connection.execute("set enable_progress_bar = false")
-        # How large a stream is, is not known beforehand: guessed to be small, it would be what a join keeps.
+        # A stream's size is unknown in advance: guessed to be small, a join would keep it in memory.
         self._connection.execute("set disabled_optimizers = 'join_order,build_side_probe_side'")
 
     def ask(self, query: str, table: str = "event") -> list[Any]:
-        """table: of the trace, that the query reads."""
-        self._connection.register(table, self._trace.table(table))  # a stream is read once
+        """table: the trace's table that the query reads."""
+        self._connection.register(table, self._trace.table(table))  # a stream can be read only once
         return self._connection.execute(query).fetchall()
 
     def marks(self) -> list[Mark]:
         return marks_of(self.ask(_MARKS))
 
     def add_column(self, table: str, column: str, numbers: Sequence[int]) -> None:
-        """A table of one column; at once, as rows one by one take long."""
+        """Creates a table of one column in one step, as inserting row by row is slow."""
         self._connection.execute(
             f"create table {table} as select unnest(?::ubigint[]) as {column}", [list(numbers)]
         )
 
     def add_table(self, name: str, columns: Mapping[str, str], rows: Sequence[tuple[int, ...]]) -> None:
-        """columns: their types by name. At once, too."""
+        """Creates a table in one step. columns: types by name."""
         values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
         selected = ", ".join(f"unnest(?::{kind}[]) as {column}" for column, kind in columns.items())
         self._connection.execute(f"create table {name} as select {selected}", values)

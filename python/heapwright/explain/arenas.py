@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many arenas the C library's heaps are of, as far as threads tell."""
+"""How many arenas the C library has, estimated from its threads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from itertools import accumulate
 from heapwright.explain.report import Report
 from heapwright.explain.settings import ARENA_MAX
 
-# A thread passes its arena on a little after its last call that is seen.
+# A thread passes its arena on shortly after its last recorded call.
 _LEAVES_NS = 10_000_000
 
 
 def arenas_at_most(report: Report, until_ns: int, settings: Mapping[str, str]) -> int:
-    """Beside the main heap, up to this time: as many as threads beside the first allocated at the same time.
+    """Arenas besides the main heap up to this time: the most threads but the first that allocated at once.
 
-    A thread allocates from one arena, which takes a next heap of 64 MiB when one is full; the arena of a
-    thread that ended is the next new thread's. At least 1.
+    A thread allocates from one arena, which adds a heap of 64 MiB when one is full; the next new thread
+    takes over the arena of a thread that ended. At least 1.
     """
     trace, facts = report.trace, report.facts
     most = (ARENA_MAX.number_in(settings) or sys.maxsize) - 1

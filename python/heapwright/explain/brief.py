@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The explanation in 8 KB, for programs that decide on it and pay for each word.
+"""The explanation in 8 KB, for programs that act on it and pay for each word.
 
-A part of the document of explain --json: figures and columns keep their names and meaning, long names and
-sentences lose their middle, and tables have as many rows as there is room for.
+A part of the output of explain --json: figures and columns keep their names and meaning, long names and
+sentences lose their middle, and tables have as many rows as fit.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MOST_BYTES = 8192
 _ROOMY, _NARROW = 120, 40  # bytes of a name; other texts have twice as many
 _LEAST_ROWS = 3  # before names are cut further
 _MOST_TEXTS = 3  # of a list of them
-_LONGEST_WORD = 256  # of a command: what cannot be cut is left out
+_LONGEST_WORD = 256  # of a command: longer ones cannot be cut and are left out
 
 
 class Part(NamedTuple):
-    """What is kept of a question: figures, and columns by table. Rows of sites keep their names too."""
+    """The figures and columns by table kept of a question. Rows of sites also keep their names."""
 
     question: str
     figures: tuple[str, ...]
@@ -87,7 +87,7 @@ PARTS = (
     Part("mappings", ("mapped_bytes",), {"sites": ("mapped_bytes", "at_end_bytes")}),
 )  # fmt: skip
 
-# Of the summary: by name, and what is kept of an object.
+# Of the summary: names, and the fields kept of an object.
 SUMMARY: Mapping[str, tuple[str, ...]] = {
     "program": (),
     "process_id": (),
@@ -112,7 +112,7 @@ SUMMARY: Mapping[str, tuple[str, ...]] = {
 
 
 def shortened(document: Answer) -> Answer:
-    """Of a document of explain: at most MOST_BYTES as JSON on one line, whatever is in the trace."""
+    """The brief form of explain's output: at most MOST_BYTES of JSON on one line, for any trace."""
     found: Answer = {}
     for rows, width in _sizes(document):
         found = _of_size(document, rows, width)
@@ -157,7 +157,7 @@ def _answer(part: Part, answer: Answer, rows: int) -> Answer:
 
 
 def _fields(value: Any, names: Sequence[str]) -> Any:
-    """Those of an object, in this order, with the intervals of those; without names all there is."""
+    """An object's fields of these names, in this order, with their intervals; without names all fields."""
     if not names:
         return value
     found = {name: value[name] for name in names if name in value}
@@ -179,7 +179,7 @@ def _cut_all(value: Any, width: int, key: str = "") -> Any:
 
 
 def cut(text: str, most_bytes: int) -> str:
-    """At most so many bytes of JSON between its quotes; the middle goes.
+    """Cuts the middle out to fit this many bytes of JSON between quotes.
 
     >>> cut("parse_everything", 13)
     'par…ing'
@@ -192,7 +192,7 @@ def cut(text: str, most_bytes: int) -> str:
 
 
 def _next(document: Answer) -> list[str]:
-    """What to run now: what would show a change's gain, else what tells more of the first finding."""
+    """Commands to run next: to measure a change's gain, or to show more of the first findings."""
     file = shlex.quote(document["file"])
     if len(json.dumps(file)) > _LONGEST_WORD:
         file = "FILE"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of explain --json --brief, made from the questions' columns that it keeps."""
+"""The JSON schema of explain --json --brief, derived from the questions' columns that it keeps."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _unit(unit: Any, names: Sequence[str]) -> Any:
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     known = explain_schema()["$defs"]
     latency, kept = known["latency"]["properties"], SUMMARY["allocation_latency"]
     names = {name: known[name] for name in ("count", "share", "live_at", "intervals", "not_answered", "open")}
     names["latency"] = closed({name: latency[name] for name in kept})
     questions = any_of(
         {part.question: _answer(part) for part in PARTS},
-        "Answers by question; only those that were asked for.",
+        "Answers by question; only the requested ones.",
     )
     own = {
         "file": type_of("text"),
@@ -65,7 +65,7 @@ def schema() -> Schema:
         "What heapwright explain --json --brief prints",
         closed(own),
         f"At most {MOST_BYTES} bytes on one line: a part of heapwright.explain/1, whose "
-        "fields keep their names and meaning. Tables have the rows that there is room for, names lose their "
+        "fields keep their names and meaning. Tables have the rows that fit, names lose their "
         "middle.",
         names,
     )

@@ -21,7 +21,7 @@ def _lifetime_text(site: Answer, _: Answer) -> str:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """One site that makes a large part of all calls."""
+    """A site that makes a large part of all calls."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.25 and answer["allocations"] >= 10_000:
             text = f"{units.percent(site['share'])} of all allocations come from {site['name']}"

@@ -34,13 +34,13 @@ from heapwright.model.sites import Site
 from heapwright.report import units, widgets
 from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 
-# Memory beside the heap, more than half of all, is worth naming from here on.
+# Memory outside the heap of more than half of the total is named from this size on.
 _WORTH_OTHERS_BYTES = 32 << 20
 
-# OTHERS of a fork's child, to which its parent's heap is one that it knows nothing of.
+# OTHERS in a fork child, to which its parent's heap is unknown.
 _INHERITED = "not the heap, or inherited at the fork"
 
-# Of so many sites, those that pin most, the ages are shown.
+# The number of sites, those that pin most, whose ages are shown.
 _AGED_SITES = 3
 
 _VERDICTS = ("fragmented", "elsewhere", "rounding", "nothing", "unknown")
@@ -52,7 +52,7 @@ class _Source(NamedTuple):
     last: Kinds | None
     number: int  # of the scan
     sites: list[tuple[Site, Separation]]
-    largest_owner: str  # beside the heap
+    largest_owner: str  # outside the heap
     lasted_ns: int
     taken_again_bytes: int
     unknown_because: str
@@ -85,9 +85,9 @@ def _source(report: Report) -> _Source:
 
 
 def _unseen(report: Report) -> str:
-    """What is said of libraries whose calls of the recorded heap are not seen.
+    """The note on libraries whose calls to the recorded heap are not seen.
 
-    An allocator inside a library keeps its memory beside that heap, whose sums are right.
+    An allocator inside a library keeps its memory outside that heap, whose sums are right.
     """
     return next((line for line in report.trace.metadata.unseen if "RTLD_DEEPBIND" in line), "")
 
@@ -99,7 +99,7 @@ def _why_unknown(report: Report) -> str:
     if report.facts.completeness.dropped or report.facts.completeness.sequence_gaps:
         return "calls are missing from the recording, so blocks are"
     if residency.has_unseen_blocks(report):
-        return "blocks from before the fork, or of a time that was not recorded, are not known"
+        return "blocks from before the fork, or from unrecorded times, are not known"
     return ""
 
 
@@ -117,12 +117,12 @@ def _verdict(report: Report, kinds: Kinds, lasted: int, again: int) -> str:
 
 
 def keeps_free_memory(report: Report) -> bool:
-    """True where free memory is what there is to mend; by a setting, often."""
+    """True if free memory is the problem to fix, often with a setting."""
     return _source(report).verdict == "fragmented"
 
 
 def _cause(source: _Source, _: Answer) -> str:
-    """The kind with most bytes of what the verdict is about; "" where it names none."""
+    """The kind with most bytes among those in the verdict; "" if it names none."""
     if source.kinds is None:
         return ""
     causes = {"fragmented": source.kinds.largest, "rounding": "rounding", "elsewhere": OTHERS}
@@ -173,7 +173,7 @@ def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
     first = facts.heap_parts.index(source.kinds.parts[0])
     rows: list[tuple[Site, PartHolder]] = []
     for holder in facts.part_holders:
-        # Further sites add nothing where all is free without those before.
+        # Further sites add nothing if all is free without the previous ones.
         if holder.part == first and (not rows or holder.free_bytes > rows[-1][1].free_bytes):
             rows.append((source.report.sites[holder.site], holder))
     return rows
@@ -208,7 +208,7 @@ def _thread_caches(source: _Source, _: Answer) -> int:
 
 
 def _from(name: str, field: str, unit: str = "bytes") -> Column:
-    """A figure of the scan with the most that is free."""
+    """A figure of the scan with the most free memory."""
     get = attrgetter(field)
     return Column(name, unit, value=lambda of, _: get(of.kinds) if of.kinds is not None else 0)
 
@@ -222,22 +222,22 @@ _KIND_COLUMNS = (
     Column("", TEXT, "what is resident", text=lambda row, _: row["name"]),
 )
 REMEDY_COLUMNS = (
-    Column("bytes", "bytes", about="Given back at most; null: not known."),
+    Column("bytes", "bytes", about="Upper bound of the returned memory; null: not known."),
     Column(
         "least_bytes",
         "bytes",
-        about="Given back about, if one heap for all stayed as large as what lived at once; 0: not known.",
+        about="Returned memory if one heap for all stayed as large as its peak, approximate; 0: not known.",
     ),
     Column("helps", Choice(HELPS)),
     Column("kind", Choice(KINDS)),
     Column("what", "text"),
     Column("why", "text"),
-    Column("replay_set", "text", about="For --set of a replay that tries it; empty: none does."),
+    Column("replay_set", "text", about="Argument of replay --set that tries it; empty: none."),
     Column(
         "replayed",
         Many(replayed.COLUMNS),
         value=lambda remedy, _: replayed.records(remedy.replayed),
-        about="What a replay measured of it, where one was given (--replayed).",
+        about="What a replay measured, if one was given (--replayed).",
     ),
 )
 
@@ -254,7 +254,7 @@ def _age(at_least_ns: int) -> str:
 
 
 def _show(answer: Answer) -> widgets.RenderableType | None:
-    """The kinds, what tells and excludes each, what helps, who holds the pages; each with its figures."""
+    """The kinds with their evidence, what helps, and who holds the pages, with figures."""
     there = {**answer, "kinds": [row for row in answer["kinds"] if row["bytes"] or row["at_end_bytes"]]}
     tabled = {table.key: tables.shown(table, there, False) for table in QUESTION.tables}
     drawn = {"kinds": tabled["kinds"], "evidence": evidence_in_words(answer), **tabled}
@@ -275,17 +275,17 @@ QUESTION = Question(
             "has_unseen_calls",
             "flag",
             value=lambda of, _: bool(_unseen(of.report)),
-            about="Of a library opened with RTLD_DEEPBIND: what its blocks in this heap hold is in no sum.",
+            about="A library was opened with RTLD_DEEPBIND: its blocks in this heap are in no sum.",
         ),
         Column(
             "allocator", "text", value=lambda of, _: of.kinds.allocator.name if of.kinds is not None else ""
         ),
         _from("time_ns", "moment.time_ns", "ns"),
-        Column("lasted_ns", "ns", about="For how long at least half as much was free, about."),
+        Column("lasted_ns", "ns", about="For how long at least half as much was free, approximate."),
         Column(
             "taken_again_bytes",
             "bytes",
-            about="Of free_bytes, what blocks need again within soon_ns; about.",
+            about="The part of free_bytes that blocks need again within soon_ns; approximate.",
         ),
         Column("soon_ns", "ns", value=lambda of, _: soon_ns(of.report)),
         _from("resident_bytes", "moment.resident_bytes"),
@@ -295,8 +295,8 @@ QUESTION = Question(
             "thread_caches_at_most_bytes",
             "integer",
             value=_thread_caches,
-            about="Of free_bytes, in the C library's caches of threads: a bound; -1: of another allocator, "
-            "not known.",
+            about="The part of free_bytes in the C library's thread caches: an upper bound; -1: another "
+            "allocator, not known.",
         ),
         Column("verdict", Choice(_VERDICTS)),
         Column("cause", "text", value=_cause, about="The kind with most bytes, or empty."),
@@ -305,12 +305,17 @@ QUESTION = Question(
             value=lambda of, _: (
                 len(of.kinds.holding.holders) if of.kinds is not None and of.kinds.holding else 0
             ),
-            about="How many of the holders are the few blocks of the kind top.",
+            about="How many of the holders have the few blocks of the kind top.",
         ),
     ),
     (
-        Table("kinds", _KIND_COLUMNS, _kinds, about="All that is resident, by what keeps it there."),
-        Table("remedies", REMEDY_COLUMNS, _remedies, about="What would help here and what would not."),
+        Table("kinds", _KIND_COLUMNS, _kinds, about="All resident memory, by what keeps it."),
+        Table(
+            "remedies",
+            REMEDY_COLUMNS,
+            _remedies,
+            about="Remedies that would help here, and those that would not.",
+        ),
         sites(
             Column("pinned_bytes", "bytes", "pinned"),
             Column("held_bytes", "bytes", "held"),
@@ -319,7 +324,7 @@ QUESTION = Question(
             Column(
                 "aligned_bytes",
                 "bytes",
-                about="Rounded up to what all of its blocks are aligned to, from 64 B on; 0: to less.",
+                about="The alignment of all its blocks, from 64 B on; 0: less.",
             ),
             Column("pages"),
             Column("own_peak_bytes", "bytes"),
@@ -327,16 +332,16 @@ QUESTION = Question(
                 "never_freed",
                 "share",
                 "survive",
-                about="Its blocks at the scan, of all that it made and that ended or stayed; -1: not known.",
+                about="Its blocks at the scan as a share of all that it made; -1: not known.",
             ),
             Column("mean_age_ns", "ns", "mean age"),
-            Column("mean_life_ns", "ns", "mean life", about="Of those that were freed."),
+            Column("mean_life_ns", "ns", "mean life", about="Of freed blocks."),
             Column("saves_least_bytes", "bytes", "saves at least"),
             Column("saves_most_bytes", "bytes", "at most"),
             Column("separates", Choice(SEPARATES)),
             Column("", WORD, "separates", text=lambda row, _: row["separates"]),
             rows=lambda source: source.sites,
-            about="Sites that pin or hold pages, and what a private heap would give back.",
+            about="Sites that pin or hold pages, and what a private heap would release.",
         ),
         sites(
             Column("pinned_bytes", "bytes", "pinned"),
@@ -345,20 +350,19 @@ QUESTION = Question(
             Column(
                 "at_least_ns",
                 "ns",
-                about="A power of ten from 1 ms on, or 0: this old or older, but not ten times.",
+                about="A power of ten from 1 ms on, or 0: at least this old, but less than ten times.",
             ),
             Column("", WORD, "age", text=lambda row, _: _age(row["at_least_ns"])),
             rows=_ages,
             key="ages",
-            about="How old the pages of the first sites are, and their blocks: a page is as old as the "
-            "oldest block on it.",
+            about="Ages of the first sites' pages and blocks: a page is as old as its oldest block.",
         ),
         sites(
             Column("free_bytes", "bytes", "free without them"),
             Column("blocks", "count", "blocks"),
             rows=_holders,
             key="holders",
-            about="Of the part with most free memory, from its end: what would lie above the last block "
+            about="In the part with most free memory: the free memory that would lie above the last block "
             "without the blocks of this site and those before it.",
         ),
         Table(
@@ -382,20 +386,19 @@ QUESTION = Question(
                 Column("", TEXT, "part", text=lambda row, _: row["kind"]),
             ),
             _parts,
-            about="Where the heap lies: the main heap, arenas, blocks with a mapping of their own.",
+            about="The parts of the heap: the main heap, arenas, separately mapped blocks.",
         ),
         sites(
             Column("time_ns", "ns", "at"),
             Column("bytes", "bytes", "threshold"),
             rows=_raises,
             key="raises",
-            about="Frees that raised the size from which the C library maps blocks apart; the site had "
-            "allocated the block.",
+            about="Frees that raised the C library's mmap threshold; the site had allocated the block.",
         ),
     ),
     prepare=_source,
     findings=findings,
     title_of=title,
     show=_show,
-    unsampled="which page holds a block takes every block",
+    unsampled="knowing which pages hold blocks takes every block",
 )

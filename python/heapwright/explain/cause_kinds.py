@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Sorts what is resident at one scan by what keeps it there: every byte is in one kind.
+"""Classifies the memory resident at one scan by what keeps it: every byte is in one kind.
 
-What is free inside a heap has several causes with cures of their own. The kinds follow from where the
-free pages lie: in which arena, below or beside whose blocks, whether large blocks lay there before,
+Free memory inside a heap has several causes with different remedies. The kind follows from where the
+free pages are: in which arena, below or beside whose blocks, whether large blocks were there before,
 whether huge pages hold them.
 """
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 import sys
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from heapwright.explain.report import Report
 from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, most_end_bytes
 from heapwright.model.facts import HeapPart, PartHolder, PinSite, Residency, ThresholdRaise
 
-# So many sites at most are "a few" that hold a heap's end.
+# At most this many sites are "a few" that hold a heap's end.
 _FEW_SITES = 3
-# They hold it if without them so much of what is free in it would lie at its end,
+# They hold it if without them this much of its free memory would be at its end,
 _HELD_SHARE = 0.5
-# they themselves are at most so much of that, and so many pages are free for each of their blocks.
+# they are at most this share of it, and this many pages are free for each of their blocks.
 _OWN_SHARE = 0.25
 _PAGES_A_BLOCK = 4
 
@@ -40,18 +40,18 @@ NAMES = {
     "rounding": "rounding and headers",
     OTHERS: "not the heap",
 }
-# What an allocator keeps free; the rest is used by somebody.
+# Memory kept free by an allocator; the rest is in use.
 FREE = ("top", "scattered", "untrimmed", "kept", "arenas", "threshold", "huge_pages")
-# Of the C library's heap alone.
+# Only in the C library's heap.
 OF_GLIBC = frozenset({"top", "untrimmed", "arenas", "threshold"})
 
 
 class Holding(NamedTuple):
-    """The sites whose blocks hold the end of the heap with most free memory."""
+    """The sites whose blocks hold the end of the heap with the most free memory."""
 
     holders: tuple[PartHolder, ...]
-    free_bytes: int  # that would lie at its end without them
-    own_bytes: int  # usable, of their blocks wherever they are
+    free_bytes: int  # that would be at its end without them
+    own_bytes: int  # usable bytes of their blocks anywhere
 
 
 class Kinds(NamedTuple):
@@ -62,14 +62,14 @@ class Kinds(NamedTuple):
     bytes_of: dict[str, int]
     holding: Holding | None
     allocator: Allocator
-    most_arenas: int  # beside the main heap, as far as threads tell
-    # What the C library keeps at a heap's end at most: with more, a free would have given it back. What lies
-    # above the last block beyond that is held there: by blocks in threads' caches, or in fast bins.
+    most_arenas: int  # besides the main heap, estimated from threads
+    # The most that the C library keeps at a heap's end: a free would have returned more. Free memory above
+    # the last block beyond that is held by blocks in thread caches or fast bins.
     most_end_bytes: int = sys.maxsize
 
     @property
     def free_bytes(self) -> int:
-        """What the heap keeps beside live blocks and their rounding."""
+        """Heap memory besides live blocks and their rounding."""
         return sum(self.bytes_of[kind] for kind in FREE)
 
     @property
@@ -79,7 +79,7 @@ class Kinds(NamedTuple):
 
     @property
     def trimmable_bytes(self) -> int:
-        """What malloc_trim(0) gives back at most: whole free pages, but not the ends of further arenas."""
+        """The most that malloc_trim(0) returns: whole free pages, but not the ends of further arenas."""
         return sum(part.free_page_bytes - _end_bytes(self, part) for part in self.parts)
 
     @property
@@ -98,12 +98,12 @@ class Kinds(NamedTuple):
 
     @property
     def arena_free_bytes(self) -> int:
-        """Whole free pages of the C library's heaps beside the main one."""
+        """Whole free pages of the C library's heaps besides the main one."""
         return sum(part.free_page_bytes for part in self.parts if is_arena(self.allocator, part))
 
     @property
     def heaps(self) -> int:
-        """Heaps of the C library beside the main one, with blocks or free memory worth a word."""
+        """Heaps of the C library besides the main one, with blocks or significant free memory."""
         return sum(
             is_arena(self.allocator, part)
             and (part.blocks != 0 or part.free_page_bytes >= _WORTH_ARENA_BYTES)
@@ -112,20 +112,20 @@ class Kinds(NamedTuple):
 
     @property
     def arenas(self) -> int:
-        """Arenas of which these heaps are, at most: one has as many heaps as it needs."""
+        """Upper bound of the arenas that own these heaps: an arena has as many heaps as it needs."""
         return min(self.heaps, self.most_arenas)
 
     def shared_bytes(self, peak_bytes: int) -> int:
-        """What one heap for all threads would not keep, if blocks that stay held all the rest of it.
+        """What one heap for all threads would not keep, if long-lived blocks held all the rest of it.
 
-        peak_bytes: usable, that were live at once: so large the one heap has been.
+        peak_bytes: peak of live usable bytes, the size of that one heap.
         """
         above = sum(_end_bytes(self, part) for part in self.parts)
         return above + max(0, self.resident_bytes - above - peak_bytes)
 
     @property
     def resident_bytes(self) -> int:
-        """Of the heap, with what lives in it."""
+        """Bytes of the heap, with its live blocks."""
         return sum(part.resident_bytes for part in self.parts)
 
 
@@ -140,7 +140,7 @@ def is_arena(allocator: Allocator, part: HeapPart) -> bool:
 
 
 def kinds_at(report: Report, scan: int) -> Kinds:
-    """What is resident at this one of the joined scans, by kind."""
+    """Resident memory at this joined scan, by kind."""
     facts = report.facts
     moment = facts.residency[scan]
     allocator = report.allocator
@@ -153,7 +153,7 @@ def kinds_at(report: Report, scan: int) -> Kinds:
     bytes_of["huge_pages"] = moment.huge_unused_bytes
     bytes_of[OTHERS] = moment.other_bytes + moment.allocator_bytes - moment.huge_unused_bytes
     if allocator.family != "glibc":
-        # Free pages of a slab with live blocks stay, and short runs may be such pages.
+        # Free pages of a slab with live blocks stay resident, and short runs may be such pages.
         short = sum(part.short_free_bytes for part in parts)
         bytes_of["scattered"] += short
         bytes_of["kept"] = moment.free_page_bytes - short
@@ -164,10 +164,10 @@ def kinds_at(report: Report, scan: int) -> Kinds:
     rests = [_without_large(part, bytes_of["threshold"]) for part in parts]
     main = max(rests, default=0)
     in_arenas = [rest for rest, part in zip(rests, parts, strict=True) if is_arena(allocator, part)]
-    # The largest of so many arenas has at least its share, whichever heaps are its own.
+    # The largest arena has at least an equal share, whichever heaps belong to it.
     largest = -(-sum(in_arenas) // max(1, most_arenas))
     bytes_of["arenas"] = sum(rests) - max(main, largest)
-    # Which heap is the end of an arena with several is not known.
+    # Which of an arena's several heaps is its last is not known.
     is_one = largest <= main
     holding = _holding(report, scan, parts[rests.index(main)]) if rests and is_one else None
     if holding is not None:
@@ -182,7 +182,7 @@ def kinds_at(report: Report, scan: int) -> Kinds:
 
 
 def has_high_mmap_threshold(allocator: Allocator) -> bool:
-    """True where a setting keeps large blocks from being mapped apart."""
+    """True if a setting prevents separate mappings for large blocks."""
     return (MMAP_THRESHOLD.number_in(allocator.settings) or 0) > FIRST_MMAP_THRESHOLD
 
 
@@ -191,7 +191,7 @@ def _without_large(part: HeapPart, threshold_bytes: int) -> int:
 
 
 def raises_in_force(report: Report) -> tuple[ThresholdRaise, ...]:
-    """The frees that raised the size from which blocks are mapped apart; none where a setting fixes it."""
+    """The frees that raised the mmap threshold; none if a setting fixes it."""
     allocator = report.allocator
     return () if allocator.fixes_threshold else report.facts.threshold_raises
 

@@ -9,18 +9,18 @@ from heapwright.explain.remedy import TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.report import units, widgets
 
-# Less free than this is not worth a word.
+# Less free memory than this is not reported.
 WORTH_BYTES = 1 << 20
 WORTH_SHARE = 0.25
-# Of what is resident: a kind beside the cause that is not excluded by its size.
+# Share of resident memory: a kind besides the cause that its size does not exclude.
 PART = 0.1
-# Of what a site pins: it is by the alignment of its blocks.
+# Share of what a site pins that is due to the alignment of its blocks.
 _APART = 0.5
 
 
-# It leads the first screen: above all shares.
+# Places it first on the first screen: above all shares.
 _FIRST = 1.0
-# The remedy that is a kind's own.
+# The remedy specific to a kind.
 _CURES = {
     "threshold": "threshold",
     "arenas": "arenas",
@@ -45,24 +45,26 @@ def sentence(answer: Answer) -> str:
     free = units.size(answer["free_bytes"])
     match answer["verdict"]:
         case "unknown":
-            return f"{head}: at most {free} are free; which kind is unknown: {answer['unknown_because']}"
+            return f"{head}: at most {free} are free; of unknown kind: {answer['unknown_because']}"
         case "fragmented":
             again = _taken_again(answer)
             return f"{head}: {free} are free, {_of_cause(answer, by_kind)}{again}; {_best(answer)}"
         case "rounding":
             return f"{head}, {units.size(by_kind['rounding'])} rounding and headers: smaller blocks cost most"
         case "elsewhere":
-            return f"{head}, {units.size(by_kind[OTHERS])} are not the heap's: {_evidence_of(answer, OTHERS)}"
+            return (
+                f"{head}, {units.size(by_kind[OTHERS])} are outside the heap: {_evidence_of(answer, OTHERS)}"
+            )
     brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
     brief += _taken_again(answer)
-    return f"nothing to fix: {head}, {free} free{brief}, {units.size(by_kind[OTHERS])} not the heap's"
+    return f"nothing to fix: {head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap"
 
 
 def _taken_again(answer: Answer) -> str:
     again = answer["taken_again_bytes"]
     if again < WORTH_BYTES:
         return ""
-    return f", of which blocks take {units.size(again)} again within {units.duration(answer['soon_ns'])}"
+    return f", of which {units.size(again)} are reused within {units.duration(answer['soon_ns'])}"
 
 
 def _evidence_of(answer: Answer, kind: str) -> str:
@@ -76,13 +78,13 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
         holders = answer["holders"][: answer["holding_sites"]]
         blocks = units.counted(sum(of["blocks"] for of in holders), "block")
         more = f" and {units.counted(len(holders) - 1, 'other site')}" if len(holders) > 1 else ""
-        # Each with those before it: the last one adds what makes them few enough.
+        # Each includes those before it: with the last one, they hold enough.
         return f"{size} of it held by {blocks} from {holders[-1]['name']}{more}"
     if cause == "scattered" and answer["sites"]:
         site = answer["sites"][0]
-        alone = units.size(min(site["pinned_bytes"], by_kind[cause]))  # headers lie on its pages as well
+        alone = units.size(min(site["pinned_bytes"], by_kind[cause]))  # headers are on its pages as well
         apart = site["aligned_bytes"] - site["usable_bytes"] >= _APART * site["pinned_bytes"] > 0
-        why = ", whose blocks are aligned so far apart" if apart else ""
+        why = ", whose blocks are spread by their alignment" if apart else ""
         return f"{size} of it beside live blocks, {alone} by {site['name']} alone{why}"
     return f"{size} of it {NAMES[cause]}"
 
@@ -90,8 +92,8 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
 def _best(answer: Answer) -> str:
     helping = [one for one in answer["remedies"] if one["helps"] in ("yes", "partly")]
     if not helping:
-        return "no setting gives it back"
-    # A setting that keeps it is the cause itself.
+        return "no setting returns it"
+    # A setting that keeps it is itself the cause.
     wanted = ("unset", _CURES.get(answer["cause"]))
     best = next((one for kind in wanted for one in helping if one["kind"] == kind), helping[0])
     how = f"by {best['what']}"
@@ -104,15 +106,15 @@ def _best(answer: Answer) -> str:
 
 
 def _gain(remedy: Answer) -> str:
-    """What it gives back at most, behind what is sure of that where it is known."""
+    """The upper bound of what it returns, after the certain part if known."""
     most, least = units.size(remedy["bytes"]), remedy["least_bytes"]
     return f"{units.size(least)} to {most}" if least else most
 
 
 def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
-    """What tells the cause, and what excludes each of the others; None where the verdict names none.
+    """The evidence for the cause and against each other kind; None if the verdict names none.
 
-    What only another allocator could have is left out.
+    Kinds that only another allocator has are left out.
     """
     if not answer["cause"]:
         return None
@@ -137,7 +139,7 @@ def _answer_of(answer: Answer, row: Answer) -> str:
 
 
 def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
-    """What would help and what would not, each with its reason; None where nothing is to be done."""
+    """Remedies that would help or not, each with its reason; None if there is nothing to fix."""
     rows: list[tuple[str, widgets.Text]] = []
     for one in answer["remedies"]:
         words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(one["helps"], one["helps"])
@@ -147,7 +149,7 @@ def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
 
 
 def _tried(remedy: Answer) -> str:
-    """What a replay measured, or how to have it measured."""
+    """What a replay measured, or how to measure it."""
     if remedy["replayed"]:
         return f"; {replayed.in_words(remedy['replayed'])}"
     is_open = remedy["replay_set"] and remedy["helps"] in ("yes", "partly", "unknown")
@@ -157,7 +159,7 @@ def _tried(remedy: Answer) -> str:
 def findings(answer: Answer) -> list[Finding]:
     if answer["verdict"] in ("fragmented", "unknown") and answer["kinds"]:
         asked = answer["free_bytes"]
-        if answer["has_unseen_calls"]:  # what is nobody's may be of blocks that were not seen
+        if answer["has_unseen_calls"]:  # memory without an owner may belong to blocks that were not seen
             asked += next(row["bytes"] for row in answer["kinds"] if row["kind"] == OTHERS)
         part = share(asked, answer["resident_bytes"])
         is_much = asked >= WORTH_BYTES and part >= WORTH_SHARE
@@ -178,21 +180,20 @@ def notes(answer: Answer) -> list[str]:
     if not answer["kinds"]:
         return []
     lines = [
-        f"at {units.duration(answer['time_ns'])}, when most was free, teardown aside (about so for "
+        f"at {units.duration(answer['time_ns'])}, when most was free, ignoring teardown (about this much for "
         f"{units.duration(answer['lasted_ns'])}); {answer['allocator']}",
-        "the kinds add up to what is resident; what a remedy gives back is a bound, at most, at that moment",
+        "the kinds add up to resident memory; what a remedy returns is an upper bound at that moment",
     ]
     caches = answer["thread_caches_at_most_bytes"]
     if answer["free_bytes"] >= WORTH_BYTES:
         lines.append(
-            f"of what is free, thread caches hold at most {units.size(caches)}"
+            f"thread caches hold at most {units.size(caches)} of the free memory"
             if caches >= 0
-            else "how much of what is free thread caches hold, and how much waits to be given back, is not "
-            "known"
+            else "how much of the free memory is in thread caches or about to be returned is not known"
         )
     if answer["sites"]:
         lines.append(
-            "separates: whether the site's blocks would pin less in a private heap; at least: with the "
-            "room of its own peak kept, at most: with the survivors packed"
+            "separates: whether the site's blocks would pin less in a private heap; at least: if that "
+            "heap kept the site's peak size, at most: with the survivors packed"
         )
     return lines

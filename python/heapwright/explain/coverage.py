@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which part of the run the report is about, and what may be said of blocks at its edges."""
+"""Which part of the run the report covers, and what is known of blocks at its edges."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def record(report: Report) -> Answer:
 
 
 def live_at(report: Report) -> str:
-    """The moment that "live at the end" is about: the process's end only when that was recorded."""
+    """The moment of "live at the end": the process's end only if that was recorded."""
     end_ns = report.trace.end.time_ns
     if report.chosen.to_ns < end_ns:
         return AT_WINDOW_END
@@ -58,7 +58,7 @@ def when(moment: str) -> str:
 
 
 def sentence(completeness: Answer, end: Answer, which: str) -> str:
-    """What the trace covers, and "complete" only of that; which: calls."""
+    """What the trace covers; "complete" refers only to that; which: calls."""
     if end["reason"] == STILL_RUNNING:
         covered = spans_in_words(completeness["coverage"])
         return f"covers {covered}: {which} is in the trace, except those of the last second or two"
@@ -66,8 +66,8 @@ def sentence(completeness: Answer, end: Answer, which: str) -> str:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]
     if not spans:
-        return "nothing was recorded: recording was off throughout"
-    return f"recorded a part of the run: {spans_in_words(spans)}; of that {which} is in the trace"
+        return "nothing was recorded: recording was always off"
+    return f"recorded part of the run: {spans_in_words(spans)}; of that, {which} is in the trace"
 
 
 def spans_in_words(spans: Sequence[Answer]) -> str:
@@ -84,14 +84,14 @@ def spans_in_words(spans: Sequence[Answer]) -> str:
 
 
 def consequence(completeness: Answer, end: Answer, forgotten_before_ns: int = 0) -> str:
-    """What follows for the figures when the run was not recorded as a whole."""
+    """What it means for the figures that only part of the run was recorded."""
     if end["reason"] == STILL_RUNNING:
-        return "blocks that were live when it was taken may have been freed since"
+        return "blocks live when it was taken may have been freed since"
     if forgotten_before_ns:  # blocks from before are known
         is_to_the_end = end["reason"] in _ENDS_WITH_PROCESS
         return "" if is_to_the_end else "blocks live when recording stopped may have been freed since"
     return (
-        "blocks allocated at other times are not in the figures; those live when recording stopped or "
+        "blocks allocated at other times are not counted; those live when recording stopped or "
         "paused may have been freed since"
         if not completeness["covers_whole_run"]
         else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which blocks are freed by another thread than the one that allocated them?"""
+"""Which blocks are freed by a thread other than the one that allocated them?"""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _findings(answer: Answer) -> list[Finding]:
     """A pattern of producers and consumers."""
     if answer["share"] < 0.1 or answer["blocks"] < 1000:
         return []
-    text = f"{units.percent(answer['share'])} of the freed blocks are freed by another thread"
+    text = f"{units.percent(answer['share'])} of the freed blocks were freed by another thread"
     if answer["sites"]:
         text += f", most from {answer['sites'][0]['name']}"
     return [Finding(answer["share"] * 0.6, text)]
@@ -93,5 +93,5 @@ QUESTION = Question(
     ),
     prepare=_Crossing,
     findings=_findings,
-    unsampled="who frees whose blocks takes every call of both threads",
+    unsampled="cross-thread frees take every call of both threads",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every table of sites gets beside its figures: names that differ, who called, whole stacks."""
+"""What every table of sites gets besides its figures: distinct names, callers, whole stacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATHS_PER_SITE = 3
 def complete(report: Report, columns: Sequence[str], answer: Answer) -> None:
     """Adds "frames" to the answer's sites where these are whole stacks, otherwise "paths".
 
-    columns: of the stacks; they make a path's weight together; none: no paths.
+    columns: of the stacks; their sum is a path's weight; none: no paths.
     """
     records: list[Answer] = answer.get("sites", [])
     if report.sites.is_whole:
@@ -42,7 +42,7 @@ def location_record(location: Location) -> Answer:
 
 
 def weights(report: Report, columns: Sequence[str]) -> list[int]:
-    """Of each stack, what these columns make together."""
+    """The sum of these columns for each stack."""
     first, *others = (report.facts.stacks[column].tolist() for column in columns)
     for other in others:
         first = [one + two for one, two in zip(first, other, strict=True)]

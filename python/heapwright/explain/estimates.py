@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Answers from a sampled trace: every figure with its interval, or none where samples cannot tell.
+"""Answers from a sampled trace: every figure with its interval, or none if samples cannot tell.
 
-An interval has 95 %. It is the gamma interval for weighted sums (Fay and Feuer, "Confidence intervals
+Intervals are 95 %. An interval is the gamma interval for weighted sums (Fay and Feuer, "Confidence intervals
 for directly standardized rates", Statistics in Medicine 16, 1997): with few samples it is wide and
-lopsided as it must be (one sample: 0.03 to 5.6 times the estimate), with many it is the normal one.
-Where nothing was sampled, it ends at 3.69 times the sampling's mean: more bytes, or blocks of a byte,
+lopsided (one sample: 0.03 to 5.6 times the estimate), with many it approaches the normal one.
+If nothing was sampled, it ends at 3.69 times the sampling's mean: more bytes, or blocks of a byte,
 would have left a sample in 39 of 40 recordings.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Interval = list[int]
 _Z = 1.959964  # of the normal distribution's 97.5 %
 _NOTHING_SEEN = 3.688879  # -ln 0.025
-_NO_VARIANCE = 1e-18  # of a square: less is nothing beside a float, and much less divides to infinity
+_NO_VARIANCE = 1e-18  # of a square: less is lost in a float, and much less divides to infinity
 
 _MOST_SHOWN = 2  # more with their intervals do not fit a line
-PEAK_NOTE = "of what was live when the samples show the peak; the true peak may lie elsewhere"
+PEAK_NOTE = "are for the peak in the samples; the true peak may be elsewhere"
 
 
 def interval(value: float, spread: Spread, mean: float = 0) -> Interval:
@@ -51,7 +51,7 @@ def interval(value: float, spread: Spread, mean: float = 0) -> Interval:
 
 
 def _chi_square(freedom: float, normal: float) -> float:
-    """Its quantile, from the normal one (Wilson and Hilferty 1931); small ones come out too small."""
+    """Its quantile, from the normal one (Wilson and Hilferty 1931); small ones are too small."""
     step = 2 / (9 * freedom)
     return freedom * max(0.0, 1 - step + normal * math.sqrt(step)) ** 3
 
@@ -61,7 +61,7 @@ _SpreadOf = Callable[[str], Spread]
 
 
 def complete(report: Report, question: Question, answer: Answer) -> None:
-    """Adds "intervals" to what a sampled trace estimates, and takes out what it leaves open."""
+    """Adds "intervals" to a sampled trace's estimates, and removes figures that it leaves open."""
     spreads = report.facts.spreads
     if spreads is None or "not_answered" in answer:
         return
@@ -89,23 +89,23 @@ def complete_record(record: Answer, columns: Sequence[Column], spread_of: _Sprea
 
 
 class GainSpread(NamedTuple):
-    """Of a gain in bytes that stands for blocks at the peak."""
+    """The interval of a gain in bytes for blocks at the peak."""
 
     gain_bytes: Spread
 
 
 def scaled(spread: Spread, by: float) -> Spread:
-    """Of the same estimate times this."""
+    """The interval of the same estimate times a factor."""
     return Spread(spread.variance * by**2, spread.largest * by)
 
 
 def of_all(spreads: Spreads) -> _SpreadOf:
-    """Of the sums over all calls."""
+    """The intervals of the sums over all calls."""
     return _named(spreads.total_calls, spreads.total_live)
 
 
 def _named(*of: object) -> _SpreadOf:
-    """From the first of these that has it."""
+    """The spread from the first of these that has it."""
     return lambda name: next(getattr(part, name) for part in of if hasattr(part, name))
 
 
@@ -134,12 +134,12 @@ def _spread_of_row(spreads: Spreads, table: str, number: int, row: Answer, mean:
 
 
 def _weight(size: int, mean: int) -> float:
-    """What a sampled block of this size stands for."""
+    """How many blocks a sampled block of this size represents."""
     return -1 / math.expm1(-max(size, 1) / mean)
 
 
 def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
-    """A figure with its interval: ± when that is about even, otherwise from and to.
+    """A figure with its interval: ± if it is roughly symmetric, otherwise from and to.
 
     >>> shown({"n": 1000, "intervals": {"n": [900, 1110]}}, "n", units.count)
     '1,000 ±11 %'
@@ -155,8 +155,8 @@ def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
 
 
 def shown_columns(columns: Sequence[Column]) -> Sequence[Column]:
-    """What a sampled trace shows of a table: names, and the first that it estimates; all where it
-    estimates nothing."""
+    """The columns shown for a sampled trace: names, and the first estimated ones; all if none is
+    estimated."""
     estimated = [column for column in columns if column.label and column.sampled not in ("", OPEN)]
     if not estimated:
         return columns

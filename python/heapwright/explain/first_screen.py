@@ -21,7 +21,7 @@ def show(answer: Answer) -> widgets.RenderableType:
 
 
 def show_heading(answer: Answer) -> widgets.RenderableType:
-    """What ran, and whether the recording is whole."""
+    """What ran, and whether the recording is complete."""
     return widgets.Group(headline(answer), *warnings(answer))
 
 
@@ -39,7 +39,7 @@ def headline(answer: Answer) -> widgets.Text:
 
 
 def warnings(answer: Answer) -> list[widgets.Text]:
-    """Whether the recording is whole, and what limits its figures."""
+    """Whether the recording is complete, and what limits its figures."""
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
@@ -61,12 +61,12 @@ def warnings(answer: Answer) -> list[widgets.Text]:
         known = (consequence, forgotten_in_words(answer["forgotten_before_ns"]))
         lines += [widgets.Text(line, style="yellow") for line in known if line]
     if answer["is_filtered"]:
-        lines.append(widgets.Text("filtered: the figures are about the chosen part only", style="yellow"))
+        lines.append(widgets.Text("filtered: the figures cover only the selected part", style="yellow"))
     if answer["sample_mean_bytes"]:
         mean = units.size(answer["sample_mean_bytes"])
         lines.append(
             widgets.Text(
-                f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
+                f"sampled, one in {mean} allocated: counts and bytes are estimates with 95 % intervals",
                 style="yellow",
             )
         )
@@ -76,7 +76,7 @@ def warnings(answer: Answer) -> list[widgets.Text]:
 
 
 def about_processes(answer: Answer) -> list[str]:
-    """What this process started and what of it was not recorded."""
+    """The child processes, and which of them were not recorded."""
     lines = []
     if answer["is_fork_child"]:
         lines.append(f"forked from process {answer['parent_process_id']}: blocks from before are inherited")
@@ -91,13 +91,13 @@ def about_processes(answer: Answer) -> list[str]:
     alone = answer["children_left_alone"]
     if alone:
         lines.append(
-            f"{units.counted(alone, 'child process', 'child processes')} started without the recorder"
+            f"{units.counted(alone, 'child process', 'child processes')} not recorded"
             " (--children records them)"
         )
     return lines
 
 
-# Of every machine and process; the others say that somebody set something.
+# Present on every machine; other values show that something was set.
 _USUAL_CONDITIONS = (
     "kernel_events",
     "kernel_events_lost",
@@ -112,7 +112,7 @@ _USUAL_CONDITIONS = (
 
 
 def conditions_in_words(conditions: list[Answer]) -> list[str]:
-    """Each as NAME=VALUE, bytes with their unit; that the process was attached to is said elsewhere."""
+    """Conditions as NAME=VALUE, bytes with their unit; attaching is reported elsewhere."""
     return [
         f"{one['name'].removesuffix('_bytes')}={units.size(int(one['value']))}"
         if one["name"].endswith("_bytes") and one["value"].isdecimal()
@@ -130,7 +130,7 @@ def _settings(answer: Answer) -> list[str]:
 
 def _which_calls(answer: Answer) -> str:
     calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
-    return f"{calls} except what is named below" if answer["notes"] else calls
+    return f"{calls} except as noted below" if answer["notes"] else calls
 
 
 def _figures(answer: Answer) -> widgets.Pairs:
@@ -139,7 +139,7 @@ def _figures(answer: Answer) -> widgets.Pairs:
         if settings := _settings(answer):
             sampled.append(("settings", widgets.Text(", ".join(settings))))
         if odd := _oddities(answer["totals"]):
-            sampled.append(("seen as well", widgets.Text(", ".join(odd))))
+            sampled.append(("also seen", widgets.Text(", ".join(odd))))
         return widgets.Pairs(sampled, style="bold")
     totals, peak = answer["totals"], answer["peak"]
     rows: list[tuple[str, widgets.Text]] = []
@@ -171,7 +171,7 @@ def _figures(answer: Answer) -> widgets.Pairs:
         row("settings", ", ".join(settings))
     odd = _oddities(totals)
     if odd:
-        row("seen as well", ", ".join(odd))
+        row("also seen", ", ".join(odd))
     return widgets.Pairs(rows, style="bold")
 
 
@@ -183,7 +183,9 @@ def _allocator(answer: Answer) -> str:
         f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
     )
     if doubtful_ns := answer["doubtful_ns"]:
-        text = f"at least {text} ({units.duration(doubtful_ns)} more, or waits: the kernel dropped records)"
+        text = (
+            f"at least {text} ({units.duration(doubtful_ns)} more may be waits: the kernel dropped records)"
+        )
     for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
         latency = answer[key]
         if latency["calls"]:
@@ -235,7 +237,7 @@ def _findings(answer: Answer) -> list[widgets.RenderableType]:
     for finding in answer["findings"]:
         line = widgets.Text(finding["text"])
         if finding["parts"]:
-            line.append(f"; parts for it: {', '.join(finding['parts'])}")
+            line.append(f"; parts: {', '.join(finding['parts'])}")
         line.append(f"   [{finding['question']}]", style="dim")
         rows.append(("  •", line))
     return [widgets.Text(), widgets.Text("What stands out", style="bold"), widgets.Pairs(rows, gap=1)]

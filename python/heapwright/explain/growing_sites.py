@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sites that hold enough to be told, each with what its course is."""
+"""The sites that hold enough to be reported, each with the kind of its growth."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from heapwright.explain.report import Report
 from heapwright.model import Facts, Site
 from heapwright.model.site_series import SiteCourse, courses_of
 
-_LEAST_SHARE = 0.002  # of the peak: sites that never held more, and growth below it, are left out
-_EARLY = 0.25  # of the growth by the middle of a short run: it is not its last step alone
-_TOO_SHORT = "in so short a run, work that is not done yet looks the same"
+_LEAST_SHARE = 0.002  # of the peak: sites that never held more, and smaller growth, are left out
+_EARLY = 0.25  # of the growth by the middle of a short run: growth is not only its last step
+_TOO_SHORT = "in such a short run, unfinished work looks the same"
 NO_SIGN = ""
 
 
 def least_growth_bytes(facts: Facts) -> float:
-    """What is worth telling, beside the peak."""
+    """What is worth reporting, relative to the peak."""
     return max(1, _LEAST_SHARE * facts.peak.live_bytes)
 
 
 class Held(NamedTuple):
-    """At one end of the run: the first bin that held something, or the last before all was given back."""
+    """A site at one end of the run: the first bin that held something, or the last before all was freed."""
 
     bytes: int
     blocks: int
@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A site's growth; half_way: between begin and end."""
+    """A site's growth; half_way: midway between begin and end."""
 
     kind: str
     slope_bytes_per_s: float
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 class Growth:
-    """The sites whose course is worth telling, those that grow most at the end first."""
+    """The sites whose growth is worth reporting, fastest growth at the end first."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -79,7 +79,7 @@ class Growth:
         self.growth_bytes_per_s = math.fsum(rising)
 
     def _doubt(self) -> None:
-        """A short run: a leak only where the others' blocks are freed, and not in its last step alone."""
+        """In a short run, a leak only if other sites' blocks are freed, and not only in its last step."""
         if self._report.facts.totals.span_ns >= leak_signs.LONG_RUN_NS:
             return
         leaks = [site for site, row in self._rows.items() if row.kind == LEAK and not row.sign]
@@ -102,18 +102,18 @@ class Growth:
         return [(self._report.sites[site], self._rows[site]) for site in order]
 
     def slope_of(self, site: int) -> float:
-        """Bytes a second at the end; 0 where it is not sure, or the site is not followed."""
+        """Bytes per second at the end; 0 if not certain, or if the site is not tracked."""
         row = self._rows.get(site)
         return row.slope_bytes_per_s if row is not None and row.is_sure else 0.0
 
     def grown_bytes(self, site: int) -> int:
-        """Of a site that surely grows, from its begin to its end; 0 of others."""
+        """Growth of a site that certainly grows, from begin to end; 0 for others."""
         row = self._rows.get(site)
         is_growing = row is not None and row.is_sure and row.slope_bytes_per_s > 0
         return max(0, row.end.bytes - row.begin.bytes) if row is not None and is_growing else 0
 
     def together(self, sites: Collection[int]) -> Row | None:
-        """Of sites whose blocks belong to one thing, and may change the site; None: none is followed."""
+        """The joint growth of sites whose blocks may move from one site to another; None: not tracked."""
         courses = [self._courses[site] for site in sites if site in self._courses]
         if len(courses) < 2:
             return self._rows.get(courses[0].site) if courses else None
@@ -122,7 +122,7 @@ class Growth:
         return _row(self._report.facts.series_end_ns, whole, self._verdict(whole, sites), NO_SIGN)
 
     def _verdict(self, course: SiteCourse, sites: Collection[int]) -> Verdict:
-        """Of what is known of the course of these sites, in bins of the whole."""
+        """The known series of these sites, in bins of the whole run."""
         first = course.first_bin
         largest = max(self._report.facts.site_sizes[site].max_bytes for site in sites)
         known = growth_kinds.Course(
@@ -133,7 +133,7 @@ class Growth:
 
 
 def _held_of(courses: Sequence[SiteCourse]) -> Iterator[list[Sequence[int]]]:
-    """By figure: that of each."""
+    """The values of each site, by figure."""
     for figure in SiteCourse._fields[2:]:
         yield [getattr(course, figure) for course in courses]
 
@@ -144,7 +144,7 @@ def _row(end_ns: Sequence[int], course: SiteCourse, verdict: Verdict, sign: str)
     last = max(first, verdict.end - 1)
     begin_ns = end_ns[verdict.begin] - round(bin_s * 1e9)
     return Row(
-        # A sign says more than the course: of all that others make, nothing stays.
+        # A leak sign outweighs the series: nothing of what other sites allocate stays.
         LEAK if sign else verdict.kind,
         verdict.slope.each / bin_s,
         verdict.slope.half_width / bin_s,
@@ -165,7 +165,7 @@ def _held(course: SiteCourse, place: int) -> Held:
 
 
 def _used(report: Report) -> tuple[int, bool]:
-    """What counts towards a limit at the end: resident memory, or where no sample tells, live bytes."""
+    """What counts towards a limit at the end: resident memory, or live bytes if there is no sample."""
     points = report.facts.timeline
     resident = points[-1].resident_bytes + points[-1].resident_shared_bytes if points else 0
     return (resident, True) if resident else (points[-1].live_bytes if points else 0, False)

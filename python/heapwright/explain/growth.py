@@ -17,13 +17,13 @@ from heapwright.report.columns import Choice, Column
 _NOT_KNOWN = -1
 _NONE = "–"
 _FINDINGS = 3
-WEIGHT = 1.1  # before what only is large
+WEIGHT = 1.1  # before findings that are only large
 WEIGHT_UNKNOWN = 0.8
-_LEAST_TOLD = 0.02  # of the peak: growth that is worth a line on the first screen
+_LEAST_TOLD = 0.02  # of the peak: growth worth a line on the first screen
 
 
 def _time_left_ns(answer: Answer, slope_bytes_per_s: float) -> int:
-    """Until the process has what it may have; -1 where there is no limit, or no growth towards it."""
+    """Time until the process reaches its limit; -1 if there is no limit or no growth."""
     if not answer["limit_bytes"] or slope_bytes_per_s <= 0:
         return _NOT_KNOWN
     return int(max(0, answer["limit_bytes"] - answer["used_bytes"]) / slope_bytes_per_s * 1e9)
@@ -54,7 +54,7 @@ def _to_limit(row: Answer, answer: Answer) -> str:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """What surely grows; what has a sign of a leak, the question leaks tells."""
+    """Findings about certain growth; the question leaks reports sites with signs of a leak."""
     growing = [row for row in answer["sites"] if _is_told(row, answer)][:_FINDINGS]
     return [
         Finding(WEIGHT_UNKNOWN if row["kind"] == UNKNOWN else WEIGHT, _sentence(row, answer))
@@ -81,7 +81,7 @@ def _sentence(row: Answer, answer: Answer) -> str:
     ends = f"; the limit is reached in {left}" if left != _NONE else ""
     if row["kind"] == CREEP:
         return (
-            f"{growth} in {blocks} of steady number and mean size {_sizes(row, answer)}: capacity creep{ends}"
+            f"{growth} in {blocks}, a steady number, of mean size {_sizes(row, answer)}: capacity creep{ends}"
         )
     what = "a leak, or data that only grows" if row["kind"] == LEAK else row["reason"]
     return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}"
@@ -100,18 +100,18 @@ def _notes(answer: Answer) -> list[str]:
 def _about_limit(answer: Answer) -> str:
     left = _to_limit(answer, answer)
     is_of = "resident" if answer["used_is_resident"] else "live"
-    reached = f"all that grows, {units.rate(answer['growth_bytes_per_s'])}, reaches it in {left}"
+    reached = f"total growth of {units.rate(answer['growth_bytes_per_s'])} reaches it in {left}"
     return (
         f"limit {units.size(answer['limit_bytes'])}, {units.size(answer['used_bytes'])} {is_of} at the end: "
-        f"{reached if left != _NONE else 'nothing surely grows towards it'}"
+        f"{reached if left != _NONE else 'no certain growth towards it'}"
     )
 
 
 _WORDS = {
-    LEAK: "more and more blocks stay; a cache that never stops growing looks the same",
-    CREEP: "the number of blocks is steady, each grows and keeps what it grew to",
-    WARM_UP: "it grew and came to rest, or does ever less",
-    SAWTOOTH: "it fills and empties again and again",
+    LEAK: "the number of live blocks keeps growing; a cache without a limit looks the same",
+    CREEP: "the number of blocks is steady, but each grows and never shrinks",
+    WARM_UP: "it grew and stopped, or grows ever more slowly",
+    SAWTOOTH: "it fills and empties repeatedly",
 }
 
 
@@ -123,11 +123,11 @@ QUESTION = Question(
     "growth",
     "Growth over time, by slope at the end",
     (
-        Column("limit_bytes", "bytes", about="Of --memory-limit; 0: none was given."),
-        Column("used_bytes", "bytes", about="What counts towards the limit at the end."),
-        Column("used_is_resident", "flag", about="used_bytes are resident, otherwise live."),
+        Column("limit_bytes", "bytes", about="From --memory-limit; 0: none given."),
+        Column("used_bytes", "bytes", about="Memory that counts towards the limit at the end."),
+        Column("used_is_resident", "flag", about="used_bytes is resident memory, otherwise live bytes."),
         Column("peak_bytes", "bytes", value=lambda growth, _: growth.peak_bytes),
-        Column("growth_bytes_per_s", "number", about="Of all sites that grow surely."),
+        Column("growth_bytes_per_s", "number", about="Of all sites that certainly grow."),
         Column(
             "to_limit_ns",
             "integer",
@@ -148,15 +148,15 @@ QUESTION = Question(
                 "half_width_bytes_per_s",
                 "integer",
                 value=lambda row, _: _whole(row.half_width_bytes_per_s),
-                about="The slope's 95 % interval is ± this; -1: not known.",
+                about="Half of the slope's 95 % interval; -1: not known.",
             ),
-            Column("is_sure", "flag", about="The slope is no chance of a load that does not grow."),
+            Column("is_sure", "flag", about="The growth is statistically significant."),
             Column(
                 "since_ns",
                 "ns",
-                about="The slope is that from here to the end, or to where all was given back.",
+                about="The slope is from here to the end, or to where all was freed.",
             ),
-            Column("until_ns", "ns", about="That end."),
+            Column("until_ns", "ns", about="The end of the range of the slope."),
             Column("kind", Choice(KINDS), "kind", text=lambda row, _: str(row["kind"])),
             Column("reason", "text", about="Why it is unknown."),
             Column("leak_sign", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE, NO_SIGN)), value="sign"),
@@ -176,7 +176,7 @@ QUESTION = Question(
                 text=_to_limit,
             ),
             rows=Growth.rows,
-            about="Sites that held a 500th of the peak or more, and those with a sign of a leak.",
+            about="Sites that held at least 1/500 of the peak, and those with a sign of a leak.",
         ),
     ),
     prepare=Growth,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the course of one site is: a leak, creep, a warm-up, a sawtooth or steady.
+"""Classifies one site's growth: leak, creep, warm-up, sawtooth or steady.
 
-Every threshold is here. bench/growth/ measures how often loads that do not grow
-are called growing, and how often those that do are found.
+All thresholds are here. bench/growth/ measures the rates of false positives and
+false negatives.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ LEAK, CREEP, WARM_UP = "leak", "creep", "warm-up"
 SAWTOOTH, STEADY, SHRINKING, UNKNOWN = "sawtooth", "steady", "shrinking", "unknown"
 KINDS = (LEAK, CREEP, WARM_UP, SAWTOOTH, STEADY, SHRINKING, UNKNOWN)
 
-LEAST_BINS = 64  # a quarter of a run: 16 places for a change, four medians an eighth
-_END = 0.1  # a program that gives all back does so in its last tenth
-_LEAST_SHARE = 0.05  # of what the site holds: less growth is not worth a name
-_SAME_SLOPE = 0.2  # of the latest: what comes at random bends as much by chance
+LEAST_BINS = 64  # a quarter of a run: 16 places for a change, four medians per eighth
+_END = 0.1  # a program that frees everything does so in its last tenth
+_LEAST_SHARE = 0.05  # of what the site holds: less growth is ignored
+_SAME_SLOPE = 0.2  # of the latest: random loads bend as much by chance
 _SLOWED = 0.5  # of the growth of the half before
-_STILL = 0.25  # of the end's level: less growth, and not sure, is a filled cache's wavering
-_FILLED = 0.5  # of the end's level: less at the start is a start
+_STILL = 0.25  # of the end's level: less growth, if not certain, is a filled cache's variation
+_FILLED = 0.5  # of the end's level: less at the start means it was filling
 _STEADY_COUNT = 0.2
 _LARGER = 0.1  # of the mean size
-_IN_PLACE = 0.65  # of the growth: half of it, if the number of small blocks wavers
+_IN_PLACE = 0.65  # of the growth: half of it, if the number of small blocks varies
 _FALLS, _FALLS_FOR_FLOOR = 3, 10
 _DEPTH = 0.5  # of the upper level
 _BINS_A_WAVE = 4
@@ -36,7 +36,7 @@ _WAVERS = 1.35
 
 
 class Course(NamedTuple):
-    """What a site held at the ends of equal bins. largest_bytes: the largest block that it ever made."""
+    """What a site held at the ends of equal bins. largest_bytes: its largest block ever."""
 
     live_bytes: Sequence[int]
     blocks: Sequence[int]
@@ -44,9 +44,9 @@ class Course(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """kind: of KINDS. begin, end: the bins that the slope is of.
+    """kind: one of KINDS. begin, end: the bins that the slope covers.
 
-    slope: bytes a bin, at the end. reason: why it is unknown.
+    slope: bytes per bin, at the end. reason: why it is unknown.
     """
 
     kind: str
@@ -60,11 +60,11 @@ _NO_SLOPE = trend.Slope(0.0, math.inf, False)
 
 
 def verdict(course: Course, least_bytes: float) -> Verdict:
-    """least_bytes: less growth than this does not count."""
+    """least_bytes: smaller growth does not count."""
     end = _before_the_end(course.live_bytes)
     values = course.live_bytes[:end]
     if len(values) < LEAST_BINS:
-        return Verdict(UNKNOWN, 0, end, _NO_SLOPE, "its course is known from a small part of the run")
+        return Verdict(UNKNOWN, 0, end, _NO_SLOPE, "its growth is known for only a small part of the run")
     if max(values) - min(values) < least_bytes:
         return Verdict(STEADY, 0, end, _NO_SLOPE)
     begin, found = _latest(values)
@@ -77,21 +77,21 @@ def verdict(course: Course, least_bytes: float) -> Verdict:
     kind = _kind(values, begin, found, least_bytes)
     if kind == LEAK and _held_as_much(values, begin):
         return Verdict(
-            UNKNOWN, begin, end, found._replace(is_sure=False), "it held as much before, and gave it back"
+            UNKNOWN, begin, end, found._replace(is_sure=False), "it held as much before, and released it"
         )
-    reason = "it grew, but so may a load for a while" if kind == UNKNOWN else ""
+    reason = "it grew, but a steady load may do so for a while" if kind == UNKNOWN else ""
     return Verdict(kind, begin, end, found, reason)
 
 
 def _latest(values: Sequence[int]) -> tuple[int, trend.Slope]:
-    """The slope at the end and from where it is taken: the latest change, or an earlier one where it was
-    nearly the same before, or the figures since are too few to be sure and do not speak against it."""
+    """The slope at the end and its start: the latest change, or an earlier one if the slope was nearly the
+    same before, or if the figures since are too few to be certain and do not contradict it."""
     *earlier, begin = trend.changes(values)
     found = latest = trend.slope(values[begin:])
     for place in reversed(earlier):
         wider = trend.slope(values[place:])
         unlike = abs(wider.each - latest.each)
-        # A jump of level leaves the slope, but not its interval.
+        # A jump in level keeps the slope, but not its interval.
         is_known = wider.is_sure and wider.half_width <= abs(wider.each) / 2
         is_same = is_known and unlike <= _SAME_SLOPE * abs(latest.each)
         if not is_same and (found.is_sure or unlike > min(latest.half_width, abs(wider.each) / 2)):
@@ -101,7 +101,7 @@ def _latest(values: Sequence[int]) -> tuple[int, trend.Slope]:
 
 
 def _before_the_end(values: Sequence[int]) -> int:
-    """Without the last bins in which the program gives back what it held, never to take it again."""
+    """Without the last bins, in which the program frees what it held for good."""
     number = len(values)
     first = number - int(number * _END)
     level = median(values[max(0, first - 8) : first] or [0])
@@ -130,20 +130,20 @@ def _kind(values: Sequence[int], begin: int, found: trend.Slope, least_bytes: fl
 
 
 def _held_as_much(values: Sequence[int], begin: int) -> bool:
-    """Whether a twentieth of what came before the growth was at the level that it ends at."""
+    """Whether a twentieth of the bins before the growth was at the level of its end."""
     before = sorted(values[:begin])
     return bool(before) and before[-1 - begin // 20] >= median(values[-max(1, (len(values) - begin) // 8) :])
 
 
 def _ends_above(tail: Sequence[int]) -> bool:
-    """Whether its last quarter lies wholly above its first."""
+    """Whether its last quarter is entirely above its first."""
     points = trend.blocks(tail)
     quarter = len(points) // 4
     return min(points[-quarter:]) > max(points[:quarter])
 
 
 def _slows(tail: Sequence[int]) -> bool:
-    """Whether its second half grew by far less than its first, more than its scatter lets expect."""
+    """Whether its second half grew far less than its first, beyond what its scatter explains."""
     points = trend.blocks(tail)
     number = len(points) // 4
     levels = [
@@ -161,7 +161,7 @@ def _slows(tail: Sequence[int]) -> bool:
 
 
 def _falls(values: Sequence[int]) -> list[int]:
-    """Where a sawtooth's waves end; none where it is no sawtooth."""
+    """Where a sawtooth's waves end; none if it is not a sawtooth."""
     each = trend.slope(values).each
     rest = [value - each * place for place, value in enumerate(values)]
     falls = trend.troughs(rest)
@@ -177,12 +177,12 @@ def _falls(values: Sequence[int]) -> list[int]:
 def _of_waves(
     values: Sequence[int], falls: Sequence[int], least_bytes: float, begin: int, found: trend.Slope
 ) -> Verdict:
-    """A sawtooth, or a leak below one: what stays after each fall grows."""
+    """A sawtooth, or a leak below one: the level after each fall grows."""
     end = len(values)
     if len(falls) >= _FALLS_FOR_FLOOR:
         floor = trend.slope([values[place] for place in falls])
         grown = floor.each * len(falls)
-        # A wave's lowest figure is that of a bin's end: it may be off by what comes in a bin.
+        # A wave's lowest figure is from a bin's end: it may be off by one bin's change.
         a_bin = (max(values) - min(values)) * len(falls) / end
         if floor.is_sure and grown >= max(least_bytes, _LEAST_SHARE * max(values), 2 * a_bin):
             scale = (len(falls) - 1) / (falls[-1] - falls[0])
@@ -196,7 +196,7 @@ def _of_waves(
 
 
 def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
-    """Blocks that grow while their number is steady, to the end or for a while before."""
+    """Blocks that grow while their number is steady, until the end or for a while before."""
     counts = trend.blocks(course.blocks[:end], 64)
     level = median(counts[-16:])
     steady = 0
@@ -214,7 +214,7 @@ def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
     first, last = median(sizes[:eighth]), median(sizes[-eighth:])
     change = median(counts[-4:]) - median(counts[-steady:][:4])
     by_size, by_count = level * (last - first), abs(change) * last
-    # A few large blocks more, beside many small ones of the same site, are no sizes that ratchet.
+    # A few additional large blocks, besides many small ones, are not ratcheting sizes.
     if by_size <= abs(change) * course.largest_bytes and not _grows_in_place(course, begin, end):
         return None
     if not found.is_sure or found.each < 0 or last < (1 + _LARGER) * first:
@@ -223,7 +223,7 @@ def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
 
 
 def _grows_in_place(course: Course, begin: int, end: int) -> bool:
-    """Whether what it holds grows in bins without more blocks."""
+    """Whether its bytes grow in bins without more blocks."""
     steps = zip(pairwise(course.live_bytes[begin:end]), pairwise(course.blocks[begin:end]), strict=True)
     grown = sum(after - before for (before, after), (fewer, more) in steps if more <= fewer)
     return grown >= _IN_PLACE * (course.live_bytes[end - 1] - course.live_bytes[begin])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""For how long memory was free: what is soon needed again was not."""
+"""How long memory was free: memory that is soon reused was not."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from itertools import pairwise
 from heapwright.explain.cause_kinds import Kinds
 from heapwright.explain.report import Report
 
-# Needed again within so much time, or so much of the run, is in use.
+# Memory needed again within this time, or this share of the run, is in use.
 _SOON_NS = 1_000_000_000
 _SOON_SHARE = 0.1
 
 
-# Free for a smaller part of the run than this: it came free at the end, or in passing.
+# Free for a smaller part of the run than this: freed at the end, or briefly.
 BRIEF_SHARE = 0.1
 
 
 def soon_ns(report: Report) -> int:
-    """What is needed again within this time was not idle."""
+    """Memory needed again within this time was not idle."""
     return max(_SOON_NS, round(_SOON_SHARE * report.trace.end.time_ns))
 
 
 def taken_again_bytes(report: Report, kinds: Kinds) -> int:
-    """Of what is free at this scan, what blocks need again soon: giving it back gains nothing for long."""
+    """The free memory at this scan that blocks need again soon: returning it gains nothing for long."""
     moment, points = kinds.moment, report.facts.timeline
     first = bisect_right([point.time_ns for point in points], moment.time_ns)
     soon = [point for point in points[first:] if point.time_ns <= moment.time_ns + soon_ns(report)]
     if not soon:
         return 0
-    # Of the step that the scan is in, only the end is known to come after it.
+    # Of the step containing the scan, only the end is known to come after it.
     needed = max(soon[0].live_usable_bytes, *(point.usable_at_highest_bytes for point in soon[1:]), 0)
     resident = points[max(0, first - 1)].resident_bytes
-    beside = max(0, max(point.resident_bytes for point in soon) - resident)  # not from what was free
+    beside = max(0, max(point.resident_bytes for point in soon) - resident)  # not from free memory
     return min(kinds.free_bytes, max(0, needed - moment.live_bytes - moment.rounding_bytes - beside))
 
 
 def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
-    """For how long at least half as much as at this scan was free, by samples of the resident set; about."""
+    """How long at least half as much as at this scan was free, by samples of the RSS; approximate."""
     owners = report.facts.resident_owners
     of_others = sum(owner.anonymous_bytes for owner in owners if owner.scan == scan)
     anonymous_bytes = kinds.moment.resident_bytes - kinds.moment.other_bytes + of_others
     samples, points, end_ns = report.trace.memory_samples, report.facts.timeline, report.trace.end.time_ns
     if not samples or not points:
         return 0
-    # What was never touched is live, too.
+    # Untouched memory is also live.
     beside = anonymous_bytes - kinds.moment.live_bytes - kinds.moment.rounding_bytes - kinds.free_bytes
-    # Both are known where they changed: samples while the set moves, points while there are calls.
+    # Both are known when they changed: samples while RSS changes, points while there are calls.
     seen = [sample.time_ns for sample in samples]
     times = [point.time_ns for point in points]
     highest = [max(point.usable_at_highest_bytes, point.live_usable_bytes) for point in points]

@@ -27,7 +27,7 @@ _SHOWN = {
 
 
 def _by_function(report: Report) -> list[Any]:
-    """Longest in sum first; empty when durations were not recorded."""
+    """Longest total first; empty if durations were not recorded."""
     rows = [row for row in report.facts.by_kind if row.latency.calls > 0]
     return sorted(rows, key=lambda row: -row.latency.sum_ns) if _has_durations(report) else []
 
@@ -38,7 +38,7 @@ def _by_size(report: Report) -> list[Any]:
 
 
 def _by_site(report: Report) -> list[tuple[Site, Any]]:
-    """Of the allocating calls; longest in sum first."""
+    """Of the allocating calls; longest total first."""
     latencies = report.facts.site_latency
     slowest = report.top_sites(lambda facts: facts.allocator_ns) if _has_durations(report) else []
     return [(site, SimpleNamespace(latency=latencies[site.number])) for site, _ in slowest]
@@ -65,7 +65,7 @@ def _percentiles(key: str, parts: Iterable[str] = _SHOWN) -> tuple[Column, ...]:
     return tuple(shown(part, _SHOWN[part]) for part in parts)
 
 
-# The slowest calls speak for this: there are no findings.
+# The slowest calls cover this: there are no findings.
 QUESTION = Question(
     "latency",
     "How long the calls take",

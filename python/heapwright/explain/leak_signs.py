@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Which sites leak, as far as a trace can tell, and which blocks are known to stay.
+"""Which sites leak, as far as a trace can tell, and which blocks are suppressed.
 
-A trace knows what was never freed, not what can still be reached. So a site is
-named only when none of its many blocks was ever freed and they were allocated
-throughout the run. That is likely a leak where the program frees all the rest
-before it ends; where it does not, growth alone may be a cache, and a run of
-some seconds may be nothing but the start of it.
+A trace knows what was never freed, not what is still reachable. So a site is
+named only if none of its many blocks was ever freed and they were allocated
+throughout the run. That is likely a leak if the program frees everything else
+before it ends; otherwise growth alone may be a cache, and a run of some seconds
+may only be its start.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from heapwright.model.suppressions import stacks_suppressed
 LIKELY, POSSIBLE = "likely", "possible"
 _LEAST_BLOCKS = 50
 _LEAST_PARTS = 16  # of 64 equal parts of the run
-_LAST_PART = 48  # some come in it or later: a cache that fills once is full before
-TIDY = 0.95  # so much of what other sites allocated was freed
-# A function leaks all that it allocates for one thing. Where many functions keep
-# all they make, the program does not mean to free.
+_LAST_PART = 48  # some are allocated in it or later: a cache that fills once is full before
+TIDY = 0.95  # share of other sites' allocations that was freed
+# A leaking function leaks everything it allocates for a purpose. If many functions keep
+# everything, the program does not intend to free.
 FEW_FUNCTIONS = 3
 LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
 
 class Stayed(NamedTuple):
-    """Blocks of a site without a free, without those that are suppressed."""
+    """Blocks of a site that were never freed, except suppressed ones."""
 
     bytes: int
     blocks: int
@@ -37,14 +37,14 @@ class Stayed(NamedTuple):
 
 
 class Staying(NamedTuple):
-    """By site, and how much was suppressed."""
+    """Blocks by site, and how much was suppressed."""
 
     sites: list[Stayed]
     suppressed: Stayed
 
 
 def staying(report: Report) -> Staying:
-    """What lives at the end."""
+    """What is live at the end."""
     columns = report.facts.stacks
     bytes_of, parts_of = columns["live_at_end_bytes"], columns["live_at_end_parts"]
     is_known = stacks_suppressed(report.trace, report.suppressions)
@@ -59,7 +59,7 @@ def staying(report: Report) -> Staying:
 
 
 def confidence(report: Report, found: Staying) -> dict[int, str]:
-    """The sites that show signs of a leak, and how sure that is."""
+    """The sites that show signs of a leak, and the confidence."""
     if not _can_tell(report):
         return {}
     facts_of = report.facts.sites
@@ -82,7 +82,7 @@ def confidence(report: Report, found: Staying) -> dict[int, str]:
 
 
 def freed_share(report: Report, found: Staying, apart: set[int]) -> float:
-    """Of what all sites but these allocated."""
+    """Share freed of what all other sites allocated."""
     rest = [site for site in range(len(found.sites)) if site not in apart]
     allocations = sum(report.facts.sites[site].allocations for site in rest)
     return 1 - sum(found.sites[site].blocks for site in rest) / allocations if allocations else 1.0
@@ -96,7 +96,7 @@ def _how_sure(report: Report, stayed: Stayed, others_freed: float) -> str:
 
 
 def _can_tell(report: Report) -> bool:
-    """Only of a whole recording of every call until the program's own end."""
+    """Only for a complete recording of every call until the program's own exit."""
     return (
         report.facts.completeness.is_complete
         and report.facts.coverage.is_whole_run

@@ -16,22 +16,22 @@ from heapwright.report import units
 from heapwright.report.columns import OPEN, Choice, Column
 
 _TITLE = "Still live at the end"
-_SIGNS = 3  # so many are told on the first screen
-# Below either of these a sign is in the table alone.
+_SIGNS = 3  # shown on the first screen
+# Below either of these a sign is only in the table.
 _LEAST_BYTES = 64 << 10
 _LEAST_SHARE = 0.01  # of the peak
 
 
 def _title(answer: Answer) -> str:
-    """Live at the end of the process only when that was recorded."""
+    """ "Live at the end" of the process only if that was recorded."""
     return _TITLE if answer["live_at"] == coverage.AT_END else f"Live {coverage.when(answer['live_at'])}"
 
 
 class _Stayed(NamedTuple):
-    """The blocks of a site without a free.
+    """The blocks of a site that were never freed.
 
-    may_be_freed_*: of these, blocks whose free may lie outside of what was recorded; no leaks.
-    known_blocks: the site's blocks that were freed or stayed. With a range of time these are more
+    may_be_freed_*: of these, blocks whose free may be outside the recording; not leaks.
+    known_blocks: the site's blocks that were freed or stayed. With a time range these are more
     than it allocated: some were live before.
     """
 
@@ -40,8 +40,8 @@ class _Stayed(NamedTuple):
     may_be_freed_bytes: int
     may_be_freed_blocks: int
     known_blocks: int
-    confidence: str  # that it is a leak; "" = no sign of it
-    slope_bytes_per_s: float  # 0 unless it grows surely, at the end
+    confidence: str  # that it is a leak; "" = no sign of one
+    slope_bytes_per_s: float  # at the end; 0 unless growth is certain
 
 
 class _Leaks:
@@ -81,7 +81,7 @@ class _Leaks:
         return self._first(self._order)
 
     def signs(self) -> list[tuple[Site, _Stayed]]:
-        """None where a free may lie outside of what was recorded."""
+        """None if a free may be outside the recording."""
         sites = self._stayed
         return self._first(n for n in self._order if sites[n].confidence and not sites[n].may_be_freed_blocks)
 
@@ -93,7 +93,7 @@ def _notes(answer: Answer) -> list[str]:
     if not answer["suppressed_blocks"]:
         return []
     blocks = units.counted(answer["suppressed_blocks"], "block")
-    return [f"suppressed, known to stay: {units.size(answer['suppressed_bytes'])} in {blocks}"]
+    return [f"suppressed: {units.size(answer['suppressed_bytes'])} in {blocks}"]
 
 
 def _never_freed(answer: Answer) -> str:
@@ -117,7 +117,7 @@ def _findings(answer: Answer) -> list[Finding]:
         f"{units.size(answer['live_bytes'])} were live {coverage.when(answer['live_at'])} "
         f"({units.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
     )
-    weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # what still lives need not stay
+    weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # live blocks need not stay
     return [*found, Finding(answer["share_of_peak"] * weight, text)]
 
 
@@ -134,7 +134,7 @@ def _sign(sign: Answer) -> Finding:
         f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
         f"allocated throughout the run, none ever freed{slope}: "
         + ("a leak, unless in use to the end" if is_likely else "a leak, or a cache that only grows")
-        + "; a recording does not see pointers"
+        + "; a recording does not follow pointers"
     )
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
@@ -157,7 +157,7 @@ QUESTION = Question(
             Column("live_bytes", "bytes", "bytes", sampled="end_bytes"),
             Column("share", "share", "share", lambda site, of: share(site.live_bytes, of["live_bytes"])),
             Column("live_blocks", "count", "blocks", sampled="end_blocks"),
-            # Tells a leak from a cache.
+            # Distinguishes a leak from a cache.
             Column(
                 "share_of_allocations",
                 "share",
@@ -177,7 +177,7 @@ QUESTION = Question(
                 "slope_bytes_per_s",
                 "integer",
                 value=lambda site, _: round(site.slope_bytes_per_s),
-                about="As of the question growth; 0: it does not surely grow at the end.",
+                about="From the question growth; 0: no certain growth at the end.",
             ),
             rows=_Leaks.signs,
             key="signs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long do blocks of which size live?"""
+"""How long do blocks live, by size?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Map:
 
 
 def _show(answer: Answer) -> widgets.RenderableType | None:
-    """A heat table; two half-decades are drawn as one column."""
+    """A heat map; two half-decades are drawn as one column."""
     if not answer["rows"]:
         return None
     starts: list[int] = answer["lifetime_from_ns"]
@@ -86,5 +86,5 @@ QUESTION = Question(
     ),
     prepare=_Map,
     show=_show,
-    unsampled="no interval is known for the single cells of the map",
+    unsampled="no interval is known for single cells of the map",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What did the program map itself, past the heap?"""
+"""What did the program map itself, outside the heap?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _sum(field: str) -> Callable[[Report, Answer], Any]:
     return lambda report, _: sum(getattr(row, field) for row in report.facts.mappings)
 
 
-# mmap, mremap and sbrk by site, in whole pages; what stays is what no munmap and no later mapping ended.
+# mmap, mremap and sbrk by site, in whole pages; mappings last until munmap or a later mapping replaces them.
 QUESTION = Question(
     "mappings",
     "Mapped by the program itself: address space, not necessarily resident",
@@ -28,8 +28,7 @@ QUESTION = Question(
             "at_end_bytes",
             "bytes",
             value=_sum("at_end_bytes"),
-            about="More than mapped minus unmapped when a range was asked for: what was mapped before it "
-            "stays.",
+            about="With a time range, more than mapped minus unmapped: what was mapped before it stays.",
         ),
     ),
     (
@@ -49,9 +48,9 @@ QUESTION = Question(
                 "reserved_at_end_bytes",
                 "bytes",
                 "reserved",
-                about="Of at_end_bytes: without access (PROT_NONE).",
+                about="The part of at_end_bytes without access (PROT_NONE).",
             ),
-            Column("of_files_bytes", "bytes", about="Of mapped_bytes: mappings of files."),
+            Column("of_files_bytes", "bytes", about="The part of mapped_bytes that maps files."),
             rows=lambda report: [
                 (report.sites[row.site], row) for row in report.facts.mappings[: report.top]
             ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What call paths and threads did bin by bin, and how long calls took: what --over-time adds to --json."""
+"""Call paths, threads and call latencies over time, which --over-time adds to --json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _columns(*names: str) -> tuple[Column, ...]:
     return tuple(Column(name, _NUMBERS) for name in names)
 
 
-# By the facts' name: each is a table whose columns are lists of equal length.
+# By the name in the facts: each is a table whose columns are lists of equal length.
 _TABLES = {
     "paths": ("path_bins", ("stack", "bin", "allocations", "bytes", "allocator_ns", "live_bytes")),
     "threads": ("thread_bins", ("thread", "bin", "allocations", "releases", "bytes", "allocator_ns")),
@@ -26,11 +26,11 @@ _TABLES = {
     "pinned": ("path_pins", ("scan", "stack", "pinned_bytes")),
 }
 _ABOUT = {
-    "paths": "A row where a stack did something in the bin, or held something else at its end than before.",
-    "threads": "A row where a thread called something.",
-    "latencies": "Calls that took from_ns up to an eighth more. is_release: 0 or 1.",
-    "slow": "Calls of 20 µs and more; of: 0 allocations, 1 releases, 2 others; cause: its place in causes.",
-    "pinned": "Free room on pages on which the stack has most bytes; scan: its place in scan_ns.",
+    "paths": "A row per stack and bin in which it called something or its live memory changed.",
+    "threads": "A row per thread and bin with calls.",
+    "latencies": "Calls that took from_ns to an eighth more. is_release: 0 or 1.",
+    "slow": "Calls of 20 µs or more; of: 0 allocations, 1 releases, 2 others; cause: index in causes.",
+    "pinned": "Free memory on pages where the stack has most bytes; scan: index in scan_ns.",
 }
 
 FIGURES: tuple[Column, ...] = (
@@ -39,14 +39,14 @@ FIGURES: tuple[Column, ...] = (
     Column("scan_ns", _NUMBERS),
     Column("causes", Many("text")),
     Column(
-        "stacks", _columns("parent", "site"), about="By the stack's number; 0 is none. SQL's table stack."
+        "stacks", _columns("parent", "site"), about="By the stack's number; 0 is none. The SQL table stack."
     ),
     *(Column(key, _columns(*names), about=_ABOUT[key]) for key, (_, names) in _TABLES.items()),
 )
 
 
 def answer(report: Report) -> Answer:
-    """The facts must have been read with wants_activity."""
+    """Needs facts read with wants_activity."""
     facts = report.facts
     return {
         "begin_ns": begin_ns(report),

@@ -26,12 +26,12 @@ def _share_at_peak(report: Report, _: Answer) -> float:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """Rounding that costs a visible part of the peak."""
+    """Rounding that costs a significant part of the peak."""
     if answer["share_at_peak"] < 0.1:
         return []
     text = (
         f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'])}) "
-        "is rounding up by the allocator"
+        "is the allocator's rounding"
     )
     return [Finding(answer["share_at_peak"] * 0.8, text)]
 

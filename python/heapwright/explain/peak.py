@@ -11,7 +11,7 @@ from heapwright.report.columns import OPEN, Column, added_later
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """One site that makes a large part of the peak."""
+    """A site that holds a large part of the peak."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.1:
             text = f"{units.percent(site['share'])} of the peak is held by {site['name']}"
@@ -21,7 +21,7 @@ def _findings(answer: Answer) -> list[Finding]:
 
 QUESTION = Question(
     "peak",
-    "What lived at the peak",
+    "Live at the peak",
     (
         Column("time_ns", "ns", value="facts.peak.time_ns"),
         Column("live_bytes", "bytes", value="facts.peak.live_bytes", sampled="peak_bytes"),

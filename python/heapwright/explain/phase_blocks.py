@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs of phases hold: at their own peak and at their end, and how long their allocations take."""
+"""What runs of phases hold at their own peak and end, and how long their allocations take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heapwright.explain.phases import ALLOCATIONS, COUNTED, Phase, annotations_w
 from heapwright.model import Filter
 from heapwright.model.trace import Trace
 
-# A block that is gone and one that is made at the same moment do not both count.
+# A block freed and one made at the same moment do not both count.
 _OWN = """
 with own as (
   select phase.number, block.size, block.begin_ns, block.stack, block.end_ns,
@@ -54,7 +54,7 @@ select quantile_disc(event.duration_ns, [0.5, 0.99, 0.999]) from event where exi
 
 
 class Held(NamedTuple):
-    """Of blocks that a run of a phase made, on its own thread. end: without what may stay."""
+    """Figures of blocks made by a run of a phase on its thread. end: without blocks that may stay."""
 
     peak_bytes: int = 0
     end_bytes: int = 0
@@ -62,7 +62,7 @@ class Held(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Percentiles of allocations; 0 where there are none."""
+    """Percentiles of allocations; 0 if there are none."""
 
     p50_ns: int = 0
     p99_ns: int = 0
@@ -72,8 +72,8 @@ class Times(NamedTuple):
 def held_by(
     trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None, may_stay: Sequence[int] = ()
 ) -> list[Held]:
-    """Of each run. chosen: by its sites and libraries; may_stay: stacks whose blocks do not count at the end.
-    Reads the trace once."""
+    """The figures of each run. chosen: by sites and libraries; may_stay: stacks whose blocks do not count
+    at the end. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
     annotations.add_column("may_stay", "stack", may_stay)
     found = [Held() for _ in runs]
@@ -86,7 +86,7 @@ def held_by(
 def kept_by_stack(
     trace: Trace, run: Phase, chosen: Filter | None = None, may_stay: Sequence[int] = ()
 ) -> list[tuple[int, int, int]]:
-    """What is there at the run's end: the stack, its blocks, their bytes. Reads the trace once."""
+    """What is live at the run's end: the stack, its blocks, their bytes. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, [run], chosen)
     annotations.add_column("may_stay", "stack", may_stay)
     query = _KEPT.format(counted=COUNTED.format("block") if is_chosen else "true")
@@ -95,7 +95,7 @@ def kept_by_stack(
 
 
 def times_of(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None) -> Times:
-    """Of all runs together. Reads the trace once."""
+    """Percentiles over all runs. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
     query = _TIMES.format(kinds=ALLOCATIONS, counted=COUNTED.format("event") if is_chosen else "true")
     ((found,),) = annotations.ask(query)

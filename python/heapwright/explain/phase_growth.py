@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Does what runs of phases make grow, from the first one's begin to the last one's end?"""
+"""Do the blocks made by runs of phases grow, from the first run's begin to the last one's end?"""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def growth_of(
     chosen: Filter | None = None,
     may_stay: Sequence[int] = (),
 ) -> float:
-    """Bytes a second, where it surely is a leak or creep; otherwise 0. Reads the trace once.
+    """Bytes per second if it is certainly a leak or creep; otherwise 0. Reads the trace once.
 
-    least_bytes: less growth than this does not count.
+    least_bytes: smaller growth does not count.
     """
     if not runs:
         return 0.0

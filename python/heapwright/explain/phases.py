@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What does each phase cost that the program named (heapwright/annotate.h)?"""
+"""What does each phase named by the program (heapwright/annotate.h) cost?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.be
 where event.address <> 0 and event.kind in {ALLOCATIONS!r}
 """
 COUNTED = "{}.stack in (select stack from counted)"
-# whole_end_ns: of the run that the span is a part of.
+# whole_end_ns: the end of the run that contains the span.
 _SPAN = {
     "number": "bigint",
     "thread": "ubigint",
@@ -36,7 +36,7 @@ _SPAN = {
     "whole_end_ns": "ubigint",
 }
 
-_MOST_RUNS = 400  # that are told one by one
+_MOST_RUNS = 400  # listed one by one
 
 
 class Span(NamedTuple):
@@ -60,7 +60,7 @@ class Phase:
         self.allocator_ns = 0
 
     def spans(self) -> Sequence[Span]:
-        """What it counts."""
+        """What a run counts."""
         return (Span(self.thread, self.begin_ns, self.end_ns),)
 
 
@@ -77,7 +77,7 @@ class _Sums:
 
 
 class _Phases:
-    """Costs by name, allocations of the phase's own thread alone. Phases within others count in both."""
+    """Costs by name, counting only the phase's own thread. Nested phases count in both."""
 
     def __init__(self, report: Report) -> None:
         runs = runs_of(report.trace) if has_phases(report.facts) else []
@@ -91,14 +91,14 @@ class _Phases:
 
 
 def has_phases(facts: Facts) -> bool:
-    """Whether the program named any; costs nothing."""
+    """Whether the program named any; cheap."""
     return has_any(facts, "phase_begin")
 
 
 def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
-    """Each run of each phase with what it cost, in order within each thread. Reads the trace twice.
+    """Each run of each phase with its cost, in order within each thread. Reads the trace twice.
 
-    chosen: by its sites and libraries.
+    chosen: by sites and libraries.
     """
     phases = phases_of(Annotations(trace).marks(), trace.end.time_ns)
     add_costs(trace, phases, chosen)
@@ -118,7 +118,7 @@ def add_costs(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None)
 def costs_by_stack(
     trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None
 ) -> list[tuple[int, int, int]]:
-    """Of all these runs: the stack, its allocations, their bytes. Reads the trace once."""
+    """Allocations of these runs: the stack, their number, their bytes. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
     found = annotations.ask(f"{_BY_STACK} {_and_counted(is_chosen)} group by event.stack")
     return [(stack, allocations, int(size)) for stack, allocations, size in found]
@@ -129,8 +129,8 @@ def _and_counted(is_chosen: bool) -> str:
 
 
 def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> tuple[Annotations, bool]:
-    """SQL with the tables phase: each span of the runs, by the run's number, and counted: the stacks that are
-    chosen. Whether some are not."""
+    """SQL with the tables phase (each span of the runs, by the run's number) and counted (the chosen
+    stacks). Also whether some stacks are not chosen."""
     annotations = Annotations(trace)
     rows = [(number, *span, run.end_ns) for number, run in enumerate(runs) for span in run.spans()]
     annotations.add_table("phase", _SPAN, rows)
@@ -140,7 +140,7 @@ def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None)
 
 
 def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
-    """Phases from marks in order within each thread. An end is the innermost open phase's of its name."""
+    """Phases from marks in order within each thread. An end closes the innermost open phase of its name."""
     phases: list[Phase] = []
     open_phases: dict[int, list[Phase]] = {}
     for mark in marks:
@@ -156,7 +156,7 @@ def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
     return phases
 
 
-# What a phase should cost, only the program's author knows: there are no findings.
+# Only the program's author knows what a phase should cost: there are no findings.
 QUESTION = Question(
     "phases",
     "Phases that the program named",
@@ -185,9 +185,9 @@ QUESTION = Question(
                 Column("allocator_ns", "ns"),
             ),
             attrgetter("runs"),
-            about=f"Each time a phase ran, in order of begin; the longest {_MOST_RUNS}.",
+            about=f"Each run of a phase, in order of begin; the longest {_MOST_RUNS}.",
         ),
     ),
     prepare=_Phases,
-    unsampled="what a phase allocated is counted call by call",
+    unsampled="a phase's allocations are counted call by call",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What do the pools and regions hold that the program named (heapwright/annotate.h)?"""
+"""What do the pools and regions named by the program (heapwright/annotate.h) hold?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from heapwright.explain.question import Question
 from heapwright.explain.report import Report
 from heapwright.report.columns import Column, Table
 
-# A change belongs to the pool last created at its address before it; one that
-# was created before the recording began has the number -1. A block taken twice
-# without a free between was resized.
+# A change belongs to the pool last created at its address before it; a pool
+# created before the recording has the number -1. A block taken twice without a
+# free between was resized.
 _CONTENTS = """
 with change as (
   select kind = 'pool_allocate' as is_taken, begin_ns, thread, sequence, address as block, size,
@@ -39,7 +39,7 @@ from running group by number, home
 
 
 class Pool:
-    """One pool from its creation to its destruction; what is live is of the end of the recording."""
+    """One pool from its creation to its destruction; live figures are for the end of the recording."""
 
     def __init__(self, name: str, address: int, begin_ns: int) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class Region:
 
 
 class _Named:
-    """Pools by the most that one of them held, and regions. A pool that was destroyed holds nothing."""
+    """Pools by the highest peak of one of them, and regions. A destroyed pool holds nothing."""
 
     def __init__(self, report: Report) -> None:
         self.pools: list[_Sums] = []
@@ -94,7 +94,7 @@ class _Named:
 
 
 def pools_of(marks: Iterable[Mark]) -> list[Pool]:
-    """Pools from marks in order of time."""
+    """Pools from marks in time order."""
     pools: list[Pool] = []
     open_pools: dict[int, Pool] = {}
     for mark in marks:
@@ -107,7 +107,7 @@ def pools_of(marks: Iterable[Mark]) -> list[Pool]:
 
 
 def regions_of(marks: Iterable[Mark]) -> list[Region]:
-    """Names of regions, largest first; a region named again has its last name and size."""
+    """Named regions, largest first; a region named again has its last name and size."""
     last = {mark.address: mark for mark in marks if mark.kind == "region_named"}
     regions: dict[str, Region] = {}
     for mark in last.values():
@@ -118,7 +118,7 @@ def regions_of(marks: Iterable[Mark]) -> list[Region]:
 
 
 def _fill(pools: list[Pool], annotations: Annotations) -> None:
-    """Adds what each pool handed out; pools of before the recording join the list, without a name."""
+    """Adds what each pool handed out, including pools from before the recording, without a name."""
     rows = [(number, pool.address, pool.begin_ns) for number, pool in enumerate(pools)]
     annotations.add_table("pool", {"number": "bigint", "address": "ubigint", "begin_ns": "ubigint"}, rows)
     for number, allocations, requested_bytes, peak_bytes, blocks, live_bytes in annotations.ask(_CONTENTS):
@@ -131,7 +131,7 @@ def _fill(pools: list[Pool], annotations: Annotations) -> None:
             pool.live_blocks, pool.live_bytes = int(blocks), int(live_bytes)
 
 
-# What a pool should hold, only the program's author knows: there are no findings.
+# Only the program's author knows what a pool should hold: there are no findings.
 QUESTION = Question(
     "pools",
     "Pools and regions that the program named",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes of a recording: one line each, sums by program, and who has no trace and why."""
+"""The processes of a recording: one line each, sums by program, and those without a trace and why."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ DOCUMENT = (
 
 
 def answer(session: Session) -> Answer:
-    """Everything about the processes, as plain data."""
+    """Everything about the processes as plain data."""
     processes = [record(_PROCESS, _Image(trace, facts_of(trace)), {}) for trace in session.traces]
     idle = [one for one in session.unrecorded if one.made_no_call]
     return {
@@ -154,11 +154,11 @@ def _lines(answer: Answer) -> list[tuple[str, str]]:
     named, lost = answer["not_recorded"], answer["starts_lost"] + len(answer["unreadable"])
     lines = []
     if not (broken or named or lost or answer["children_left_alone"]):
-        lines.append(("complete: every process that was started is here, with every call", "green"))
+        lines.append(("complete: every started process is here, with every call", "green"))
     if broken:
         images = units.counted(len(broken), "process image is", "process images are")
         first = f"{broken[0]['name']} {broken[0]['process_id']}: {'; '.join(broken[0]['reasons'])}"
-        lines.append((f"INCOMPLETE: {images} not whole, first {first}", "bold red"))
+        lines.append((f"INCOMPLETE: {images} incomplete, first {first}", "bold red"))
     for (program, reason), number in Counter((one["program"], one["reason"]) for one in named).most_common():
         was = units.counted(number, "process was", "processes were")
         lines.append((f"{was} not recorded: {program + ': ' if program else ''}{reason}", "yellow"))
@@ -175,5 +175,5 @@ def _lines(answer: Answer) -> list[tuple[str, str]]:
         lines.append((f"{idle} made no heap call: nothing to record", ""))
     if answer["left_out"]:
         other = units.counted(answer["left_out"], "trace")
-        lines.append((f"{other} of other recordings in this folder left out; this is the latest", ""))
+        lines.append((f"{other} of other recordings in this folder ignored; this is the latest", ""))
     return lines

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a question is: figures, tables and how they are shown."""
+"""Questions: figures, tables and how they are shown."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from heapwright.explain.report import Answer, Finding, Report, site_record
 from heapwright.report import widgets
 from heapwright.report.columns import Column, Table, record
 
-A_SAMPLED_CALL_IS_SLOW = "a sampled call is a slow one: its time says nothing about the others'"
+A_SAMPLED_CALL_IS_SLOW = "sampled calls are slower: their times say nothing about other calls"
 
 
 def _the_report(report: Report) -> Any:
@@ -25,12 +25,12 @@ def _nothing(_answer: Answer) -> Sequence[Any]:
 class Question(NamedTuple):
     """One question to a trace.
 
-    prepare: what the figures and tables are read from, made once of the report.
-    findings: what of the answer belongs on the first screen.
-    title_of: where the title depends on the answer. notes: lines below the tables.
-    show: what draws the answer, if not its tables; None when there is nothing to show.
-    paths: the columns of the stacks that make the weight of the sites' call paths;
-    they sum up to the first column of the table.
+    prepare: computes once from the report what the figures and tables are read from.
+    findings: the findings for the first screen.
+    title_of: for a title that depends on the answer. notes: lines below the tables.
+    show: draws the answer, if not as tables; None if there is nothing to show.
+    paths: the columns of the stacks whose sum is the weight of the sites' call paths;
+    they add up to the first column of the table.
     unsampled: why samples do not answer it; "" = they do.
     """
 
@@ -47,7 +47,7 @@ class Question(NamedTuple):
     unsampled: str = ""
 
     def answer(self, report: Report) -> Answer:
-        """The answer as plain data: what --json prints."""
+        """The answer as plain data, as printed by --json."""
         if self.unsampled and report.facts.spreads is not None:
             return {"not_answered": self.unsampled}
         source = self.prepare(report)
@@ -59,9 +59,9 @@ class Question(NamedTuple):
         return found
 
     def shown(self, answer: Answer, is_sampled: bool) -> "widgets.RenderableType | None":
-        """The same for people; None when there is nothing to show."""
+        """The answer as text; None if there is nothing to show."""
         if "not_answered" in answer:
-            return widgets.Text(f"not answered from samples: {answer['not_answered']}", style="dim")
+            return widgets.Text(f"not available from samples: {answer['not_answered']}", style="dim")
         if self.show is not None:
             return self.show(answer)
         found = [tables.shown(table, answer, is_sampled) for table in self.tables]

@@ -23,7 +23,7 @@ def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
     return ((report.sites[chain.site], chain) for chain in chains[: report.top])
 
 
-# Chains of reallocs, by the site of the last one. That they could be saved is advice: advice/reserve.py.
+# Chains of reallocs, by the site of the last one. advice/reserve.py advises how to avoid them.
 QUESTION = Question(
     "realloc",
     "Buffers that grow by realloc",
@@ -49,5 +49,5 @@ QUESTION = Question(
             rows=_rows,
         ),
     ),
-    unsampled="how a buffer grew takes each of its reallocs",
+    unsampled="knowing how a buffer grew takes each of its reallocs",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What did recording cost, and how far can the figures be trusted?"""
+"""What did recording cost, and how reliable are the figures?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heapwright.report.columns import OPEN, Column, Many
 
 
 class _Cost:
-    """Time, memory and disk the recorder took, and frames without names."""
+    """Time, memory and disk space used by the recorder, and frames without names."""
 
     def __init__(self, report: Report) -> None:
         cost, trace = report.facts.recorder, report.trace
@@ -32,19 +32,19 @@ def _show(answer: Answer) -> widgets.RenderableType | None:
     calls = "not measured with samples" if answer["calls_ns"] is None else units.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
         allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
-        calls += f" ({allocation} ns an allocation, {release} ns a free)"
+        calls += f" ({allocation} ns per allocation, {release} ns per free)"
     rows = [
         ("time in the hooks", calls),
         ("waited for the collector", waited(answer)),
-        ("memory", f"{units.size(answer['peak_bytes'])} resident, the collector included"),
-        ("trace", f"{units.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
+        ("memory", f"{units.size(answer['peak_bytes'])} resident, including the collector"),
+        ("trace", f"{units.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes per call"),
     ]
     rows += [("names missing", problem) for problem in answer["symbol_problems"][:3]]
     return widgets.Pairs([(name, widgets.Text(text)) for name, text in rows])
 
 
 def waited(answer: Answer) -> str:
-    """A sum over threads, which waited at the same time."""
+    """A sum over threads, which may have waited at the same time."""
     total = units.duration(answer["waited_ns"])
     if answer["waiting_threads"] < 2:
         return total

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What could be done about free memory that stays resident, with bounds: what works, what does not, why.
+"""Remedies for free memory that stays resident, with bounds: which work, which do not, and why.
 
-A remedy is named only for the allocator that was in use, and not where it is set already.
+Remedies are only for the allocator in use, and not if already set.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from heapwright.report import units
 _Remedies = Callable[[Case], list[Remedy]]
 
 _HUGE = (
-    "there for their huge pages alone: no block lay on them since the kernel filled them; what is given back "
-    "comes again"
+    "resident only because of huge pages: no block has used them since the kernel filled them; returned "
+    "memory comes back"
 )
 
 
 def remedies(case: Case) -> list[Remedy]:
-    """Those that help first, most bytes first."""
+    """Remedies that help come first, most bytes first."""
     family = case.kinds.allocator.family
     found = [*_OF.get(family, _other)(case), *_for_any(case)]
     return sorted(found, key=lambda of: (HELPS.index(of.helps), -(of.bytes or 0)))
 
 
 def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
-    """ways: values of settings by name, each of which gives free pages back."""
+    """ways: values of settings by name, each of which returns free pages."""
 
     def found(case: Case) -> list[Remedy]:
         kept, beside = case.kinds.bytes_of["kept"], case.kinds.bytes_of["scattered"]
@@ -43,7 +43,7 @@ def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
         if any(all(values.get(name) == value for name, value in way.items()) for way in ways):
             return [set_already("decay", what, kept, now), _not_in_use(case)]
         why = "whole free pages that it keeps; lazily freed ones look the same, and go when memory is short"
-        why_not = f"only {units.size(kept)} are whole free pages; {units.size(beside)} lie beside live blocks"
+        why_not = f"only {units.size(kept)} are whole free pages; {units.size(beside)} are beside live blocks"
         why = f"now {now}: {why}" if now else why
         return [judged(case, "decay", what, kept, why, why_not), _not_in_use(case)]
 
@@ -51,7 +51,7 @@ def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
 
 
 def _options_of_jemalloc(settings: Mapping[str, str]) -> Mapping[str, str]:
-    """What MALLOC_CONF says: name:value,name:value; the last of a name counts."""
+    """Parses MALLOC_CONF: name:value,name:value; the last of a name counts."""
     options = settings.get("MALLOC_CONF", "").split(",")
     return {name: value for name, colon, value in (option.partition(":") for option in options) if colon}
 
@@ -63,7 +63,7 @@ def _other(case: Case) -> list[Remedy]:
             "a setting of the allocator",
             None,
             "unknown",
-            f"{case.kinds.allocator.name} is not known here",
+            f"the settings of {case.kinds.allocator.name} are not known",
         ),
         _not_in_use(case),
     ]
@@ -87,7 +87,7 @@ def _for_any(case: Case) -> list[Remedy]:
             "another allocator",
             None,
             "unknown",
-            "it lays the blocks elsewhere: heapwright replay says what it would keep",
+            "it places blocks differently: heapwright replay measures what it would keep",
         )
     ]
     huge = case.kinds.bytes_of["huge_pages"]
@@ -112,19 +112,19 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
     most, least = of.saves_most_bytes, of.saves_least_bytes
     if of.separates == "no":
         why = (
-            f"not separable: it makes what stays and what goes; its own heap needs the room of its peak, "
+            f"not separable: it makes long-lived and temporary blocks; its own heap needs its peak size, "
             f"{units.size(of.own_peak_bytes)}"
         )
         return Remedy("move", what, least, "no", why)
     is_glibc = case.kinds.allocator.family == "glibc"
     trim = (
-        "; free pages below other blocks take malloc_trim as well"
+        "; free pages below other blocks also need malloc_trim"
         if is_glibc and of.held_bytes < of.pinned_bytes
         else ""
     )
     if is_kept_at_end(of):
         what += f", {TOGETHER} {given_back_at_end(case.kinds.allocator.settings)[1]}"
-        trim = f"; a private heap alone gives {units.size(least)}, the heap's end keeps the rest"
+        trim = f"; a private heap alone returns {units.size(least)}, the heap's end keeps the rest"
         least += of.kept_bytes
     return judged(
         case,
@@ -132,7 +132,7 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
         what,
         most,
         f"at least {units.size(least)}: its survivors need {units.size(of.usable_bytes)}{trim}",
-        f"{units.size(most)} at most: no site alone keeps the rest",
+        f"{units.size(most)} at most: no single site keeps the rest",
     )
 
 
@@ -143,7 +143,7 @@ _OF: dict[str, _Remedies] = {
         {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"},
     ),
     "tcmalloc": _keeping(
-        "TCMALLOC_AGGRESSIVE_DECOMMIT=1, or ReleaseFreeMemory() now and then",
+        "TCMALLOC_AGGRESSIVE_DECOMMIT=1, or ReleaseFreeMemory() from time to time",
         {"TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
     ),
     "mimalloc": _keeping(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One thing that could be done about free memory that stays resident, and what it is judged by."""
+"""One remedy for free memory that stays resident, and what it is judged by."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from heapwright.model.sites import Site
 from heapwright.report import units
 
 HELPS = ("yes", "partly", "no", "set already", "unknown")
-# Of what is free, for "yes" and "partly".
+# Shares of the free memory for "yes" and "partly".
 YES, PARTLY = 0.5, 0.1
 
 
-# Between the two halves of a remedy of which neither helps alone.
+# Joins the two halves of a remedy that help only together.
 TOGETHER = "together with"
 
 KINDS = (
@@ -37,9 +37,9 @@ KINDS = (
 
 
 class Remedy(NamedTuple):
-    """bytes: given back at most, at the scan; None: not known. least_bytes: about what is sure of it.
+    """bytes: upper bound of the returned memory at the scan; None: not known. least_bytes: the certain part.
 
-    replay_set: --set of a replay that tries it; "": none does.
+    replay_set: the argument of replay --set that tries it; "": none.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Remedy(NamedTuple):
 class Case(NamedTuple):
     """What remedies are judged by.
 
-    peak_bytes: usable, that were live at once.
+    peak_bytes: peak of live usable bytes.
     large_blocks: made in the heap since a free raised the threshold.
     """
 
@@ -67,12 +67,12 @@ class Case(NamedTuple):
 
 
 def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) -> Remedy:
-    """By its share of what is free."""
+    """Judges a remedy by its share of the free memory."""
     part = gain / max(1, case.kinds.free_bytes)
     helps = "yes" if part >= YES else "partly" if part >= PARTLY else "no"
     return Remedy(kind, what, gain, helps, why_not if helps == "no" else why)
 
 
 def set_already(kind: str, what: str, gain: int, value: str) -> Remedy:
-    """value: NAME=VALUE, which is the remedy."""
-    return Remedy(kind, what, gain, "set already", f"{value}; {units.size(gain)} are free all the same")
+    """value: the remedy as NAME=VALUE."""
+    return Remedy(kind, what, gain, "set already", f"{value}; {units.size(gain)} are free nevertheless")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a replay measured of a change that advice proposes."""
+"""What a replay measured of a change proposed by advice."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from heapwright.report.columns import Choice, Column, Record, record
 
 
 class ReplayedFigure(NamedTuple):
-    """A figure of the changed program beside that of the recording, replayed on the same allocator.
+    """A figure of the changed program, compared to the recording replayed on the same allocator.
 
-    verdict: better, worse, same (no more than noise and error), or unknown (too few runs).
+    verdict: better, worse, same (within noise and error), or unknown (too few runs).
     """
 
     label: str
@@ -35,12 +35,12 @@ COLUMNS = (
 
 
 def records(figures: Iterable[ReplayedFigure]) -> list[Record]:
-    """As plain data."""
+    """The figures as plain data."""
     return [record(COLUMNS, figure, {}) for figure in figures]
 
 
 def in_words(figures: Sequence[Record]) -> str:
-    """Of plain data; empty without one.
+    """The figures in words; empty without any.
 
     >>> in_words(records([ReplayedFigure("peak", "bytes", -4096, -0.5, "better", "glibc")]))
     'measured by replay on glibc: peak −50 % (−4.00 KiB)'
@@ -55,4 +55,4 @@ def _in_words(figure: Record) -> str:
         return f"{figure['figure']} as before"
     share = units.signed_percent(figure["relative_difference"])
     text = f"{figure['figure']} {share} ({units.signed(figure['difference'], figure['unit'])})"
-    return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be sure"
+    return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be certain"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every question is answered from, and what an answer looks like."""
+"""The input of every question, and the parts of an answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from heapwright.model.trace import NO_LIMIT
 
 Answer = dict[str, Any]
 
-# Reached only where sums ran over 64 bits, in traces with sizes that no allocator gives.
+# Reached only if sums exceed 64 bits, in traces with impossible sizes.
 LARGEST_SHARE = 1.0
 
 
 class Report(NamedTuple):
-    """A trace, what was looked at, and the facts of that."""
+    """A trace, what was selected of it, and the facts of the selection."""
 
     trace: Trace
     facts: Facts
@@ -28,24 +28,24 @@ class Report(NamedTuple):
     top: int
     suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
     limit_bytes: int = 0  # of the process's memory; 0 = none given
-    at_ns: int = NO_LIMIT  # the moment asked for; NO_LIMIT = none
+    at_ns: int = NO_LIMIT  # the requested moment; NO_LIMIT = none
     replayed: Mapping[
         str, Sequence[ReplayedFigure]
     ] = {}  # by what was replayed: --change, or a setting as NAME=VALUE
 
     @property
     def allocator(self) -> Allocator:
-        """What served the heap calls, with the settings in force."""
+        """The allocator that served the heap calls, with its settings."""
         return allocator_of(self.trace.metadata, self.facts.allocator_options)
 
     @property
     def thread_time_ns(self) -> int:
-        """Recorded wall time of all threads together: what allocator time is a share of."""
+        """Recorded wall time of all threads, which allocator time is a share of."""
         chosen = self.chosen.threads or [thread.index for thread in self.trace.threads]
         return max(self.time_of_threads(chosen), self.facts.totals.allocator_ns)
 
     def time_of_threads(self, wanted: Collection[int]) -> int:
-        """Recorded wall time of these together, by their index."""
+        """Recorded wall time of these threads, by index."""
         end_ns = self.trace.end.time_ns or self.facts.totals.span_ns
         spans = self.facts.coverage.spans
         wanted = set(wanted)
@@ -60,18 +60,18 @@ class Report(NamedTuple):
         return total
 
     def top_sites(self, value: Callable[[SiteFacts], int]) -> list[tuple[Site, SiteFacts]]:
-        """The sites with the largest values, zeros left out."""
+        """The sites with the largest values, without zeros."""
         facts = self.facts.sites
         order = sorted(range(len(facts)), key=lambda site: -value(facts[site]))[: self.top]
         return [(self.sites[site], facts[site]) for site in order if value(facts[site]) > 0]
 
 
 class Finding(NamedTuple):
-    """One sentence for the first screen; the heaviest come first."""
+    """One sentence for the first screen, ordered by weight."""
 
     weight: float
     text: str
-    question: str = ""  # put in by explain()
+    question: str = ""  # set by explain()
     parts: tuple[str, ...] = ()  # of docs/parts: advice names them
 
 
@@ -88,7 +88,7 @@ def site_record(site: Site) -> Answer:
 
 
 def share(part: int | float, whole: int | float) -> float:
-    """part / whole, 0 when there is no whole. The whole must hold the part."""
+    """part / whole, 0 if whole is 0. part must not exceed whole."""
     return min(LARGEST_SHARE, part / whole) if whole > 0 else 0.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who holds the memory that is resident?"""
+"""Who holds the resident memory?"""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from heapwright.report.columns import TEXT, WORD, Column, Table
 _PAGE_BYTES = 4096
 _OWN = "own mapping"
 _STACK = "thread stack"
-# So much of what is free makes one site its holder.
+# This share of the free memory makes one site its holder.
 _MOST = 0.5
 
 
 class Source(NamedTuple):
-    """shown: the moment asked for, or the scan with most that is free; number: its or the nearest scan."""
+    """shown: the requested moment, or the scan with the most free memory; number: its or the nearest scan."""
 
     report: Report
     moments: tuple[Residency, ...]
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 def source_of(report: Report) -> Source:
-    """Which moment is shown, and all that are listed."""
+    """The moment shown, and all moments listed."""
     moments = report.facts.residency
     asked = asked_moment(report)
     if asked is not None:
@@ -46,7 +46,7 @@ def source_of(report: Report) -> Source:
 
 
 def has_unseen_blocks(report: Report) -> bool:
-    """True where blocks live that the trace does not know."""
+    """True if there are live blocks that the trace does not know."""
     return report.trace.metadata.is_fork_child or not report.trace.coverage.is_whole_run
 
 
@@ -64,7 +64,7 @@ def _reason(row: Answer, _: Answer) -> str:
         "is_before_asked": "before",
         "is_after_asked": "after",
     }
-    return ", ".join(word for key, word in words.items() if word and row[key]) or "asked for, interpolated"
+    return ", ".join(word for key, word in words.items() if word and row[key]) or "requested, interpolated"
 
 
 def _moments(source: Source) -> Iterable[Residency]:
@@ -72,9 +72,9 @@ def _moments(source: Source) -> Iterable[Residency]:
 
 
 def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
-    """Kind, name, anonymous bytes and bytes of files of who holds most beside the heap.
+    """Kind, name, anonymous bytes and file bytes of the largest holders outside the heap.
 
-    The stacks of several threads are one row: by themselves, thousands of small ones would not be seen.
+    The stacks of several threads are one row: individually, thousands of small ones would not be seen.
     """
     facts = source.report.facts
     rows: list[tuple[str, str, int, int]] = []
@@ -95,7 +95,7 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
 
 
 def largest_in_words(source: Source) -> str:
-    """Who holds most beside the heap: what the program mapped by itself is one; "" without any."""
+    """The largest holder outside the heap, counting the program's own mappings as one; "" without any."""
     facts = source.report.facts
     rows = owners_of(source)
     own = [
@@ -110,7 +110,7 @@ def largest_in_words(source: Source) -> str:
 
 
 def owner_in_words(kind: str, name: str) -> str:
-    """Whose memory it is: a name of another kind than a path is that of who made it."""
+    """Whose memory it is: a name that is not a path is that of its creator."""
     of = "of " if kind in (_OWN, "shared memory") and name and "/" not in name else ""
     return f"{kind} {of}{name}".rstrip()
 
@@ -136,7 +136,7 @@ def _of_shown(field: str) -> Any:
 
 
 def _holder(answer: Answer) -> str:
-    """Who keeps most of what is free; "" when no site does."""
+    """The site that keeps most of the free memory; "" if none does."""
     free = answer["free_bytes"]
     for site in answer["sites"][:1]:
         held = max(site["pinned_bytes"], site["held_bytes"])
@@ -168,21 +168,21 @@ def _notes(answer: Answer) -> list[str]:
         return []
     lines = [
         "live + rounding + free in used pages + free pages + allocator + others = resident, page by page; "
-        f"live without what was never touched; the heap is that of {answer['allocator']}"
+        f"live excludes untouched memory; the heap is that of {answer['allocator']}"
     ]
     if answer["has_unseen_blocks"]:
         lines.append(
-            "blocks from before a fork or of a time that was not recorded are not known: "
+            "blocks from before a fork or from unrecorded times are not known: "
             "they count as free, or as the allocator's"
         )
     if answer["is_interpolated"]:
-        lines.append("between two scans: interpolated; the tables below are those of the nearest scan")
+        lines.append("between two scans: interpolated; the tables below are from the nearest scan")
     kernel = (answer["kernel_before_bytes"], answer["kernel_after_bytes"])
     counted = " and ".join(dict.fromkeys(units.size(of) for of in kernel))
     agrees = answer["resident_bytes"] in kernel and not answer["is_interpolated"]
     lines.append(
         f"the kernel counted {counted}{', the same to the page' if agrees else ' around the scan'}; "
-        f"{units.size(answer['ambiguous_bytes'])} of blocks changed while their page was looked at"
+        f"{units.size(answer['ambiguous_bytes'])} of blocks changed while their page was scanned"
     )
     return lines
 
@@ -202,25 +202,25 @@ _MOMENT = (
         "is_whole",
         "flag",
         value=lambda row, _: bool(row.is_whole),
-        about="False: a scan with more runs of pages than a trace takes.",
+        about="False: the scan has more runs of pages than a trace can store.",
     ),
-    Column("resident_bytes", "bytes", "resident", about="Sum of the pages; all the sums below make it up."),
+    Column("resident_bytes", "bytes", "resident", about="Sum of the pages, and of all the figures below."),
     Column("kernel_before_bytes", "bytes", about="RssAnon + RssFile + RssShmem before the scan."),
     Column("kernel_after_bytes", "bytes"),
     Column("swapped_bytes", "bytes"),
     Column("huge_bytes", "bytes"),
     Column("live_blocks"),
     Column("live_bytes", "bytes", about="Requested, of all live blocks."),
-    Column("untouched_bytes", "bytes", about="Of live_bytes, what is not resident."),
+    Column("untouched_bytes", "bytes", about="The part of live_bytes that is not resident."),
     Column("live_resident_bytes", "bytes", "live", lambda row, _: row.live_bytes - row.untouched_bytes),
-    Column("rounding_bytes", "bytes", "rounding", about="Usable less requested."),
+    Column("rounding_bytes", "bytes", "rounding", about="Usable minus requested."),
     Column("partly_free_bytes", "bytes", "free in used pages"),
     Column(
-        "free_page_bytes", "bytes", "free pages", about="Without a live block, but held one another time."
+        "free_page_bytes", "bytes", "free pages", about="Without a live block, but with one at another time."
     ),
     Column("allocator_bytes", "bytes", "allocator", about="Other pages of mappings that hold blocks."),
     Column("other_bytes", "bytes", "others", about="Of programs, libraries, stacks, own mappings, files."),
-    Column("ambiguous_bytes", "bytes", about="Of blocks whose call overlaps the look at their page."),
+    Column("ambiguous_bytes", "bytes", about="Of blocks whose call overlaps the scan of their page."),
 )
 
 QUESTION = Question(
@@ -231,7 +231,7 @@ QUESTION = Question(
             "time_ns",
             "ns",
             value=_of_shown("time_ns"),
-            about="Asked for, or of the scan with the most that is free.",
+            about="The requested time, or that of the scan with the most free memory.",
         ),
         Column("is_interpolated", "flag", value="is_between"),
         Column("allocator", "text", value=lambda of, _: of.report.allocator.name),
@@ -253,7 +253,7 @@ QUESTION = Question(
             "has_unseen_blocks",
             "flag",
             value=lambda of, _: has_unseen_blocks(of.report),
-            about="Blocks from before a fork, or of a time that was not recorded: free_bytes is the most.",
+            about="Blocks from before a fork or from unrecorded times exist: free_bytes is an upper bound.",
         ),
     ),
     (
@@ -265,8 +265,8 @@ QUESTION = Question(
             Column("live_bytes", "bytes", "live"),
             Column("pages", "count", "pages of its own"),
             rows=_pins,
-            about="pinned: free on pages that hold blocks of this site alone. held: resident in the C "
-            "library's heap between the last block of any other site and the top, less this site's blocks.",
+            about="pinned: free on pages that hold only blocks of this site. held: resident in the C "
+            "library's heap between the last block of any other site and the top, minus this site's blocks.",
         ),
         Table(
             "owners",
@@ -283,5 +283,5 @@ QUESTION = Question(
     prepare=source_of,
     title_of=_title,
     notes=_notes,
-    unsampled="which page holds a block takes every block",
+    unsampled="knowing which pages hold blocks takes every block",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The resident memory at any time: between two scans interpolated."""
+"""The resident memory at any time, interpolated between scans."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SUMS = tuple(name for name in Residency._fields if name.endswith("_bytes") or n
 
 
 def asked_moment(report: Report) -> tuple[Residency, int, bool] | None:
-    """The sums at Report.at_ns, the nearest joined scan's number, and whether it lies between two scans.
+    """The sums at Report.at_ns, the nearest joined scan's number, and whether it is between two scans.
 
-    None: no time was asked for, or there is no scan. Before the first and after the last scan, that one's.
+    None: no time was requested, or there is no scan. Before the first or after the last scan, that scan's.
     """
     moments = report.facts.residency
     if report.at_ns == NO_LIMIT or not moments:

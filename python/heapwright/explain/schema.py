@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of explain --json, made from the questions' columns."""
+"""The JSON schema of explain --json, derived from the questions' columns."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _TREE = (
 def _site() -> Schema:
     found = object_of(
         (Column("site"), *_LOCATION),
-        about="A call site: the innermost frame that is not the allocator's, the run time's or a wrapper's. "
-        "file is empty and line 0 where lines are not known.",
+        about="A call site: the innermost frame outside the allocator, the runtime and wrappers. "
+        "file is empty and line 0 if lines are not known.",
     )
-    del found["additionalProperties"]  # of the rows that have their own columns beside these
+    del found["additionalProperties"]  # rows have their own columns besides these
     found["properties"] |= {
         "paths": {
             **type_of(Many("call_path")),
             "maxItems": 3,
-            "description": "Who called, in the tables peak, leaks and time: the heaviest paths, shares of "
+            "description": "Callers, in the tables peak, leaks and time: the heaviest paths, as shares of "
             "the site's weight.",
         },
         "frames": {
@@ -55,35 +55,35 @@ def _site() -> Schema:
 
 
 def _names() -> dict[str, Schema]:
-    """What the units name."""
+    """What the units refer to."""
     return {
         "count": COUNT,
         "share": SHARE,
         "latency": object_of(fields_of(Latency)),
         "site": _site(),
         "frame": object_of(
-            _LOCATION, about="line is 0 where it is not known, or where a caller calls from several."
+            _LOCATION, about="line is 0 if it is not known, or if a caller calls from several."
         ),
         "call_path": object_of(
             _CALL_PATH,
             about="weight: bytes or nanoseconds, as the table's first figure; callers: nearest first; "
-            "is_cut: they go on in several ways.",
+            "is_cut: further callers differ.",
         ),
         "branch": object_of(_BRANCH),
         "live_at": {
             **type_of(Choice(coverage.MOMENTS)),
-            "description": "The moment that live_at_end_* and the leaks are about.",
+            "description": "The moment of live_at_end_* and the leaks.",
         },
         "intervals": {
             "type": "object",
-            "description": "Of a sampled trace's estimates: the 95 % interval by the figure's name, from and "
+            "description": "The 95 % intervals of a sampled trace's estimates by the figure's name, from and "
             "to.",
             "additionalProperties": {**type_of(Many("count")), "minItems": 2, "maxItems": 2},
         },
         "not_answered": object_of(
-            (Column("not_answered", "text"),), about="A sampled trace does not answer this question; why."
+            (Column("not_answered", "text"),), about="Why a sampled trace does not answer this question."
         ),
-        "open": {"type": "null", "description": "Left open by a sampled trace."},
+        "open": {"type": "null", "description": "Not known from a sampled trace."},
     }
 
 
@@ -93,12 +93,12 @@ def _answer(question: Question) -> Schema:
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     own = object_of((Column("file", "text"), Column("summary", summary.FIGURES)))
     own["properties"] |= {
         "questions": any_of(
             {question.name: _answer(question) for question in QUESTIONS},
-            "Answers by question; only those that were asked for.",
+            "Answers by question; only the requested ones.",
         ),
         "tree": object_of(_TREE, about="With --tree."),
         "over_time": object_of(over_time.FIGURES, about="With --over-time."),

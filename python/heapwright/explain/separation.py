@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Whether a site's blocks would pin less in a private heap.
 
-They would if the site makes little but what stays. Where the same site makes what stays and what goes,
-its own heap keeps the room of its largest size, with the survivors spread over it.
+They would if most of the site's blocks are long-lived. If the site makes both long-lived and temporary
+blocks, its own heap keeps its peak size, with the survivors spread over it.
 """
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from typing import NamedTuple
 
@@ -21,10 +21,10 @@ SEPARATES = ("yes", "partly", "no")
 
 
 class Separation(NamedTuple):
-    """One site's blocks at a scan, and what a private heap would give back there.
+    """One site's blocks at a scan, and what a private heap would release there.
 
-    saves_most_bytes: with the survivors packed on pages of their own. saves_least_bytes: with all the
-    room that the site ever needed kept resident, and with kept_bytes at the end of the C library's heap.
+    saves_most_bytes: with the survivors packed on separate pages. saves_least_bytes: with the site's
+    peak size kept resident, and with kept_bytes at the end of the C library's heap.
     """
 
     blocks: int
@@ -34,17 +34,19 @@ class Separation(NamedTuple):
     pinned_bytes: int
     held_bytes: int
     own_peak_bytes: int
-    never_freed: float  # of all blocks that the site made in the time looked at; -1: not known
+    never_freed: float  # share of all blocks that the site made in the selected time; -1: not known
     mean_age_ns: int
-    mean_life_ns: int  # of those it freed
+    mean_life_ns: int  # of freed blocks
     saves_least_bytes: int
     saves_most_bytes: int
     separates: str
-    kept_bytes: int = 0  # of what would come free, by the trim threshold in force; of saves_least_bytes
+    kept_bytes: int = (
+        0  # of the memory that would become free, by the current trim threshold; of saves_least_bytes
+    )
 
 
 def separations(report: Report, kinds: Kinds, scan: int) -> list[tuple[Site, Separation]]:
-    """Of the sites that pin or hold pages, most bytes first."""
+    """The sites that pin or hold pages, most bytes first."""
     keeps = 0
     if kinds.allocator.family == "glibc":
         raised = max((one.bytes for one in raises_in_force(report)), default=0)
@@ -58,9 +60,9 @@ def separations(report: Report, kinds: Kinds, scan: int) -> list[tuple[Site, Sep
 
 
 def kept(of: Separation, kept_bytes: int) -> Separation:
-    """Where what comes free lies at the heap's end, and so much stays there whatever is free.
+    """The part of the freed memory that stays at the heap's end.
 
-    What lies below other blocks takes malloc_trim, which looks at no threshold.
+    Memory below other blocks takes malloc_trim, which ignores thresholds.
     """
     if of.held_bytes < of.pinned_bytes:
         return of
@@ -73,12 +75,12 @@ def _pages(size: float) -> int:
 
 
 def _own_bytes(pin: PinSite, header_bytes: int) -> int:
-    """What its blocks take side by side; aligned ones lie apart in any heap."""
+    """The size of its blocks when packed; aligned ones are apart in any heap."""
     return max(pin.usable_bytes + header_bytes * pin.blocks, pin.aligned_bytes)
 
 
 def most_saved(pin: PinSite, header_bytes: int) -> int:
-    """What a private heap would give back, with the blocks packed."""
+    """What a private heap would release, with the blocks packed."""
     lost = _pages(_own_bytes(pin, header_bytes)) - pin.usable_bytes
     return max(0, max(pin.pinned_bytes, pin.held_bytes) - lost)
 

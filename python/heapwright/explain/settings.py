@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The settings of the C library's allocator that are advised or looked at: each declared here alone."""
+"""The settings of the C library's allocator that are advised or checked, all declared here."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,8 +10,8 @@ _MOST_DIGITS = 20
 
 
 class Setting(NamedTuple):
-    """variable: of the environment; "" = it is a tunable alone. tunable: of glibc.malloc.
-    price: what it costs, as the end of a sentence. option, parameter: of mallopt, by name and number."""
+    """variable: environment variable; "" = only a tunable. tunable: of glibc.malloc.
+    price: its cost, as the end of a sentence. option, parameter: of mallopt, by name and number."""
 
     variable: str
     tunable: str
@@ -20,7 +20,7 @@ class Setting(NamedTuple):
     parameter: int = 0
 
     def to(self, value: int) -> str:
-        """As it is written in the environment.
+        """The setting as written in the environment.
 
         >>> ARENA_MAX.to(1)
         'MALLOC_ARENA_MAX=1'
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
         return f"{name}={value}"
 
     def replayed(self, value: int) -> str:
-        """For --set of heapwright replay.
+        """The argument of heapwright replay --set.
 
         >>> ARENA_MAX.replayed(1)
         'glibc.arena_max=1'
@@ -39,12 +39,12 @@ class Setting(NamedTuple):
         return f"glibc.{self.tunable}={value}"
 
     def value_in(self, settings: Mapping[str, str]) -> str:
-        """Of an allocator's settings; "" = not set. What the program says counts, as it speaks last."""
+        """Its value in an allocator's settings; "" = not set. The program's own call overrides others."""
         names = (self.option, self.variable, self.tunable)
         return next((settings[name] for name in names if settings.get(name)), "")
 
     def number_in(self, settings: Mapping[str, str]) -> int | None:
-        """Of an allocator's settings, as the C library reads it; None = not set, or no number.
+        """Its value in an allocator's settings, as the C library reads it; None = not set, or not a number.
 
         >>> TRIM_THRESHOLD.number_in({"trim_threshold": "0x100"})
         256
@@ -60,7 +60,7 @@ class Setting(NamedTuple):
             return None
 
     def set_in(self, settings: Mapping[str, str]) -> str:
-        """NAME=VALUE as it was set, or the program's call; "" = not set."""
+        """NAME=VALUE as set, or the program's call; "" = not set."""
         if self.is_by_program(settings):
             return f"mallopt({self.option}, {settings[self.option]})"
         if self.variable in settings:
@@ -68,11 +68,11 @@ class Setting(NamedTuple):
         return f"glibc.malloc.{self.tunable}={settings[self.tunable]}" if self.tunable in settings else ""
 
     def is_by_program(self, settings: Mapping[str, str]) -> bool:
-        """Whether the program itself sets it: then no setting from outside has an effect."""
+        """Whether the program itself sets it, which overrides the environment."""
         return bool(self.option) and self.option in settings
 
     def name_in(self, settings: Mapping[str, str]) -> str:
-        """By what it was set; "" = it is not set.
+        """What set it; "" = not set.
 
         >>> TRIM_THRESHOLD.name_in({"M_TRIM_THRESHOLD": "1"}), TRIM_THRESHOLD.name_in({"trim_threshold": "1"})
         ('mallopt(M_TRIM_THRESHOLD)', 'trim_threshold')
@@ -82,8 +82,8 @@ class Setting(NamedTuple):
         return next((name for name in (self.variable, self.tunable) if name in settings), "")
 
     def without(self, settings: Mapping[str, str]) -> str:
-        """How to take away what was set."""
-        return f"{'taking out' if self.is_by_program(settings) else 'unsetting'} {self.set_in(settings)}"
+        """How to remove the setting."""
+        return f"{'removing' if self.is_by_program(settings) else 'unsetting'} {self.set_in(settings)}"
 
 
 ARENA_MAX = Setting(
@@ -99,11 +99,11 @@ MMAP_THRESHOLD = Setting(
 TRIM_THRESHOLD = Setting(
     "MALLOC_TRIM_THRESHOLD_",
     "trim_threshold",
-    "so much stays resident at the heap's end",
+    "that much stays resident at the heap's end",
     "M_TRIM_THRESHOLD",
     -1,
 )
-TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "so much more may stay at the heap's end", "M_TOP_PAD", -2)
+TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "that much more may stay at the heap's end", "M_TOP_PAD", -2)
 MMAP_MAX = Setting("MALLOC_MMAP_MAX_", "mmap_max", option="M_MMAP_MAX", parameter=-4)
 FAST_BINS = Setting("", "mxfast", "each small free then merges at once", "M_MXFAST", 1)
 HUGE_PAGES = Setting("", "hugetlb")
@@ -112,21 +112,21 @@ THREAD_CACHE_MAX = Setting("", "tcache_max")
 
 OF_MALLOPT = (ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX, FAST_BINS)
 
-# Any of them, set, keeps the C library from raising the size from which blocks are mapped apart.
+# Setting any of them keeps the C library from raising the mmap threshold.
 FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)
 
-# As the C library begins.
+# The C library's initial values.
 FIRST_MMAP_THRESHOLD = 128 << 10
 FIRST_TRIM_THRESHOLD = FIRST_TOP_PAD = 128 << 10
-HIGHEST_MMAP_THRESHOLD = 32 << 20  # as far as it rises by itself
+HIGHEST_MMAP_THRESHOLD = 32 << 20  # the highest that it rises to automatically
 _THREAD_CACHE_COUNT, _THREAD_CACHE_MAX = 7, 1032
 _SMALLEST_USABLE, _STEP = 24, 16
 
 
 def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
-    """What the C library keeps at the end of a heap beyond what it would by itself.
+    """What the C library keeps at the end of a heap beyond its default.
 
-    raised_bytes: to which the freed blocks raised the mmap threshold; the trim threshold is then twice that.
+    raised_bytes: the mmap threshold as raised by frees; the trim threshold is then twice that.
 
     >>> kept_at_end_bytes({}, 0), kept_at_end_bytes({}, 1 << 20), kept_at_end_bytes({"top_pad": "1131072"}, 0)
     (0, 2097152, 1000000)
@@ -137,12 +137,12 @@ def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
 
 
 def most_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
-    """What the C library keeps at the end of a heap at most; raised_bytes: as of kept_at_end_bytes()."""
+    """The most that the C library keeps at the end of a heap; raised_bytes: as in kept_at_end_bytes()."""
     return FIRST_TRIM_THRESHOLD + FIRST_TOP_PAD + kept_at_end_bytes(settings, raised_bytes)
 
 
 def thread_cache_bytes(settings: Mapping[str, str]) -> int:
-    """What the cache of one thread holds at most, usable bytes: so many blocks of each size.
+    """The most usable bytes in one thread's cache: a number of blocks of each size.
 
     >>> thread_cache_bytes({})
     236544

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Call sites and locations as people read them."""
+"""Call sites and locations as text."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def site_name(site: Site) -> str:
 
 
 def selector(site: Site) -> str:
-    """The site as `heapwright replay --change` takes it."""
+    """The site as an argument of `heapwright replay --change`."""
     location = site.location
     name = short_name(location.function)
     return f"{name}@{location.file.rpartition('/')[2]}:{location.line}" if location.file else name
 
 
 def long_site_name(site: Site) -> str:
-    """The same with all that tells it from any other site."""
+    """The site with everything that distinguishes it from other sites."""
     parts = []
     for location in site.path:
         place = f"{location.file}:{location.line} [{location.library}]" if location.file else location.library

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said where not every call found room in the histograms of its site."""
+"""The note when not every call had room in its site's histograms."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from heapwright.report.columns import Column
 
 LEFT_OUT = Column(
     "left_out_calls",
-    about="Allocations that are in no percentile by site: more sites and values than there is room for. "
-    "Smallest, largest and sums are of all calls nevertheless.",
+    about="Allocations missing from the percentiles by site: there are too many sites and values. "
+    "Minimum, maximum and sums still cover all calls.",
 )
 
 
 def part_of_calls(left_out: int, what: str) -> list[str]:
-    """A line for people; none when all calls are in."""
+    """A note; none if all calls are included."""
     if not left_out:
         return []
     return [
-        f"percentiles by site are of a part of the calls: the {what} of "
-        f"{units.counted(left_out, 'allocation')} found no room; look at fewer calls "
-        "(--site, --thread, --from, --until) for all of them"
+        f"percentiles by site cover part of the calls: the {what} of "
+        f"{units.counted(left_out, 'allocation')} had no room; select fewer calls "
+        "(--site, --thread, --from, --until) for complete ones"
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which sizes are asked for, and by whom?"""
+"""Which sizes are requested, and by whom?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _with_shares(report: Report, rows: Sequence[Any]) -> list[SimpleNamespace]:
 
 
 def _by_site(report: Report) -> list[tuple[Site, SimpleNamespace]]:
-    """Most calls first. What a buffer inside the object, or a pool, must hold."""
+    """Most calls first. The sizes that inline storage or a pool must hold."""
     return [
         (
             site,
@@ -54,16 +54,16 @@ def bar(value: int, largest: int) -> str:
 
 
 def _bar(row: Answer, answer: Answer) -> str:
-    """Its length is the share of calls."""
+    """A bar whose length is the share of calls."""
     return bar(row["allocations"], max(row["allocations"] for row in answer["classes"]))
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """One exact size that makes most of the calls."""
+    """One exact size that makes up most of the calls."""
     for row in answer["common"][:1]:
         if row["share"] >= 0.5 and row["allocations"] >= 10_000:
             size = units.size(row["size_bytes"])
-            text = f"{units.percent(row['share'])} of the allocations are of exactly {size}"
+            text = f"{units.percent(row['share'])} of the allocations request exactly {size}"
             return [Finding(row["share"] * 0.4, text)]
     return []
 
@@ -109,7 +109,7 @@ QUESTION = Question(
             Column("p50_bytes", "bytes", "p50", sampled=OPEN),
             Column("p90_bytes", "bytes", "p90", sampled=OPEN),
             Column("max_bytes", "bytes", "max", sampled=OPEN),
-            Column("counted", sampled=OPEN, about="Calls that the percentiles are of: see left_out_calls."),
+            Column("counted", sampled=OPEN, about="Calls covered by the percentiles: see left_out_calls."),
             rows=_by_site,
         ),
     ),

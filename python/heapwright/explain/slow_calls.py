@@ -18,12 +18,12 @@ from heapwright.model.facts.causes import KernelSums
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Table, fields_of
 
-# As analyze/causes.hpp has it; calls below are not asked for a cause.
+# As in analyze/causes.hpp; shorter calls get no cause.
 SLOW_FROM_NS = 20_000
 _NOTICED_NS = 1_000_000
 _WORTH_SHARE = 0.05
-_NAMED = 1.0  # a cause with its remedy stands above every finding that only describes
-# Off the processor, so not the allocator's doing.
+_NAMED = 1.0  # a cause with its remedy ranks above every finding that only describes
+# Off the CPU, so not caused by the allocator.
 _NOT_THE_ALLOCATOR = CAUSES[slow_causes.PREEMPTED]
 
 
@@ -38,7 +38,7 @@ def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
 
 
 def _word(field: str) -> Callable[[Any, Answer], str]:
-    """A cause in words; of short calls there is none."""
+    """A cause in words; short calls have none."""
 
     def word(call: Any, _: Answer) -> str:
         cause = getattr(call, field) if call.duration_ns >= SLOW_FROM_NS else slow_causes.UNEXPLAINED
@@ -71,13 +71,13 @@ def _sum(field: str) -> Any:
 
 
 def _split(answer: Answer) -> str:
-    """How the time of the slow calls divides: one sentence."""
+    """How the time of the slow calls is divided, in one sentence."""
     times: dict[str, int] = {}
     for row in answer["causes"]:
         times[row["cause"]] = times.get(row["cause"], 0) + row["duration_ns"]
-    over = f"{units.counted(answer['calls_over'], 'call')} of 20 µs and more"
+    over = f"{units.counted(answer['calls_over'], 'call')} of 20 µs or more"
     if set(times) == {CAUSES[slow_causes.UNKNOWN]}:
-        return f"{over} took {units.duration(answer['duration_ns'])}; why is not known"
+        return f"{over} took {units.duration(answer['duration_ns'])}; the cause is not known"
     off = sum(row["calls"] for row in answer["causes"] if row["cause"] == _NOT_THE_ALLOCATOR)
     most = sorted((time, cause) for cause, time in times.items() if cause != _NOT_THE_ALLOCATOR)[:-4:-1]
     if not most:
@@ -108,8 +108,8 @@ def _notes(answer: Answer) -> list[str]:
         )
     if answer["kernel_events"] != "recorded":
         lines.append(
-            f"page faults and waits within calls are not known: {answer['kernel_events']}; times have what "
-            "was spent off the processor"
+            f"page faults and waits within calls are not known: {answer['kernel_events']}; times include "
+            "time off the CPU"
         )
         return lines
     kernel = answer["kernel"]
@@ -118,8 +118,8 @@ def _notes(answer: Answer) -> list[str]:
         f"{units.counted(kernel['faults'], 'page fault')} "
         f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting"
         f"{_in_scans(kernel)}, "
-        f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
-        "allocator"
+        f"{units.duration(kernel['preempted_ns'])} preempted; waiting and preemption are not time in "
+        "the allocator"
     )
     lost, incomplete = answer["kernel_events_lost"], kernel["incomplete_calls"]
     if lost or incomplete:
@@ -127,8 +127,8 @@ def _notes(answer: Answer) -> list[str]:
             f"the kernel dropped at least {units.counted(lost, 'record')}" if lost else "a ring was full"
         )
         lines.append(
-            f"{dropped}: those of {units.counted(incomplete, 'call')} may not be whole; "
-            f"{units.duration(kernel['doubtful_ns'])} of these may be waits, and are not counted as time in "
+            f"{dropped}: those of {units.counted(incomplete, 'call')} may be incomplete; "
+            f"{units.duration(kernel['doubtful_ns'])} of these may be waits, and do not count as time in "
             "the allocator"
         )
     return lines
@@ -138,11 +138,11 @@ def _in_scans(kernel: Answer) -> str:
     waited_ns = kernel["waited_in_scans_ns"]
     if not waited_ns:
         return ""
-    return f" ({units.duration(waited_ns)} of it while the recorder looked at pages, perhaps for that)"
+    return f" ({units.duration(waited_ns)} of it while the recorder scanned pages, perhaps because of that)"
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """Patterns that have a name, or a call that a person would notice."""
+    """Patterns with a name, or a call long enough for a person to notice."""
     time_ns = max(answer["thread_time_ns"], 1)
     found = [
         Finding(_NAMED + share(one["duration_ns"], time_ns), f"{one['name']}: {one['evidence']}")
@@ -193,13 +193,13 @@ QUESTION = Question(
         Column(
             "kernel_events_lost",
             value=lambda report, _: slow_causes.lost_records(report),
-            about="Records that the kernel dropped, of all processes of the session, as far as it said.",
+            about="Records that the kernel reported as dropped, of all processes of the session.",
         ),
         Column("slow_from_ns", "ns", value=lambda *_: SLOW_FROM_NS, about="Shorter calls have no cause."),
         Column(
             "calls_over",
             value=_sum("calls"),
-            about="Calls of at least slow_from_ns; the causes sum up to it, and to duration_ns.",
+            about="Calls of at least slow_from_ns; the causes add up to it, and to duration_ns.",
         ),
         Column("duration_ns", "ns", value=_sum("duration_ns")),
         slow_sums.DESCHEDULED._replace(value=_sum("descheduled_ns")),
@@ -230,7 +230,7 @@ QUESTION = Question(
             Column("size_bytes", "bytes", "size"),
             Column("begin_ns", "ns", "at"),
             Column("cause", "word", value=_word("cause")),
-            Column("work", "word", value=_word("work"), about="What it did while it was on a processor."),
+            Column("work", "word", value=_word("work"), about="What it did on the CPU."),
             Column("", WORD, "why", text=_why),
             *(Column(name) for name in ("faults", "mappings", "small_frees")),
             *(Column(name, "ns") for name in ("fault_ns", "waited_ns", "preempted_ns")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why calls were slow: the causes in words, and the patterns that have a name and a remedy."""
+"""Why calls were slow: the causes in words, and patterns with a name and a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heapwright.model import KIND_NAMES
 from heapwright.model.facts import SlowCall
 from heapwright.report import units
 
-# By number, as analyze::SlowCause has them.
+# By number, as in analyze::SlowCause.
 CAUSES = (
     "unknown",
     "page faults",
@@ -31,7 +31,7 @@ UNKNOWN, PAGE_FAULTS, PREEMPTED, WAITING, MAPPING, CONSOLIDATION, _, TRIMMING, _
     len(CAUSES)
 )
 
-# Less than this is not worth a name.
+# Shorter ones are not reported.
 _WORTH_NS = 1_000_000
 _WORTH_SHARE = 0.05
 _FEW = 100
@@ -39,7 +39,7 @@ _STORM = 1000
 
 
 class Pattern(NamedTuple):
-    """A cause that is known by name. duration_ns: of the calls looked at; longest_ns: of one of them."""
+    """A cause with a name. duration_ns: of the calls considered; longest_ns: of one of them."""
 
     name: str
     duration_ns: int
@@ -56,18 +56,18 @@ def evidence_of(cause: int) -> str:
 
 
 def kernel_events(report: Report) -> str:
-    """Whether the kernel's records are in the trace ("recorded"), or why not."""
-    return report.trace.metadata.condition_values.get("kernel_events", "not in traces of that age")
+    """Whether the trace has the kernel's records ("recorded"), or why not."""
+    return report.trace.metadata.condition_values.get("kernel_events", "not in traces of this old version")
 
 
 def lost_records(report: Report) -> int:
-    """Of the kernel's, which its rings had no room for."""
+    """Records that the kernel dropped because its ring buffers were full."""
     value = report.trace.metadata.condition_values.get("kernel_events_lost", "0")
     return int(value) if value.isdecimal() else 0
 
 
 def patterns(report: Report) -> list[Pattern]:
-    """What is recognised, longest first."""
+    """The recognised patterns, longest first."""
     if not report.trace.metadata.durations_recorded:
         return []
     makers = (_consolidation, _trimming, _lock, _storm, _threshold)
@@ -77,13 +77,13 @@ def patterns(report: Report) -> list[Pattern]:
 
 
 def _time_of(report: Report, cause: int) -> tuple[int, int]:
-    """Calls that did this, and their time on a processor."""
+    """Calls that did this, and their CPU time."""
     rows = [row for row in report.facts.slow_calls if row.work == cause]
     return sum(row.calls for row in rows), sum(row.duration_ns - row.descheduled_ns for row in rows)
 
 
 def _longest(report: Report, cause: int) -> SlowCall | None:
-    """Of the slowest calls that did this, the one with most time on a processor; None: none is known."""
+    """Of the slowest calls that did this, the one with most CPU time; None: none is known."""
     return max((call for call in report.facts.slowest if call.work == cause), key=_own_ns, default=None)
 
 
@@ -92,7 +92,7 @@ def _own_ns(call: SlowCall) -> int:
 
 
 def _longest_ns(report: Report, cause: int) -> int:
-    """Of all calls that did this, on a processor."""
+    """CPU time of all calls that did this."""
     return max((row.longest_ns for row in report.facts.slow_calls if row.work == cause), default=0)
 
 
@@ -107,11 +107,11 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
         "consolidation",
         time_ns,
         longest_ns,
-        f"{units.counted(calls, 'call')} merged what small frees had left, each in up to "
+        f"{units.counted(calls, 'call')} merged blocks left by small frees, each in up to "
         f"{units.duration(longest_ns)}; one, {KIND_NAMES[longest.kind]} of "
-        f"{units.size(longest.size_bytes)} in {units.duration(_own_ns(longest))}, came after some "
+        f"{units.size(longest.size_bytes)} in {units.duration(_own_ns(longest))}, came after about "
         f"{units.count(longest.small_frees)} frees of blocks up to 120 B{whose}",
-        "free in smaller lots, or give these blocks an arena; "
+        "free in smaller batches, or give these blocks an arena; "
         + f"{FAST_BINS.to(0)}: {FAST_BINS.price}; glibc 2.43 and other allocators do not defer it",
     )
 
@@ -123,17 +123,17 @@ def _trimming(report: Report) -> Iterator[Pattern]:
             "trim stall",
             time_ns,
             _longest_ns(report, TRIMMING),
-            f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)} on a processor: "
-            "it locks each arena while it gives its pages back",
-            "call it when nothing waits, or not at all; an allocator that gives back little by little does "
-            "without it",
+            f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)} of CPU time: "
+            "it locks each arena while it returns its pages",
+            "call it when nothing waits, or not at all; an allocator that returns memory gradually does not "
+            "need it",
         )
 
 
 def _lock(report: Report) -> Iterator[Pattern]:
     kernel = report.facts.kernel
     busy_ns = report.facts.totals.allocator_ns + kernel.waited_ns
-    # A wait while the recorder looks at pages may be for that.
+    # A wait while the recorder scans pages may be caused by that.
     own_ns = kernel.waited_ns - kernel.waited_in_scans_ns
     if kernel.waits < _FEW or own_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
         return
@@ -142,7 +142,7 @@ def _lock(report: Report) -> Iterator[Pattern]:
     is_mapped = 2 * mapped > sum(site.allocations for site in sites)
     settings = report.allocator.settings
     is_short = 0 < (ARENA_MAX.number_in(settings) or 0) < threads and not is_mapped
-    remedy = "keep blocks instead of freeing them" if is_mapped else "fewer heap calls at the same time"
+    remedy = "keep blocks instead of freeing them" if is_mapped else "make fewer concurrent heap calls"
     remedy = f"raise {ARENA_MAX.name_in(settings)} or remove it" if is_short else remedy
     yield Pattern(
         "lock",
@@ -150,11 +150,11 @@ def _lock(report: Report) -> Iterator[Pattern]:
         max((call.waited_ns for call in report.facts.slowest), default=0),
         f"threads waited {units.count(kernel.waits)} times within heap calls, "
         f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of the "
-        "calls' time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
-        "process's mappings"
+        "calls' time; the lock is not recorded: in a heap call it is the allocator's or the kernel's lock of "
+        "the process's mappings"
         + (f"; {ARENA_MAX.set_in(settings)}, for {units.counted(threads, 'thread')}" if is_short else "")
-        + ("; most blocks have a mapping of their own" if is_mapped else ""),
-        f"{remedy}, or an allocator with a cache for each thread",
+        + ("; most blocks are mapped separately" if is_mapped else ""),
+        f"{remedy}, or use an allocator with thread caches",
     )
 
 
@@ -169,10 +169,10 @@ def _storm(report: Report) -> Iterator[Pattern]:
         "growth in small steps",
         time_ns,
         _longest_ns(report, MAPPING),
-        f"{units.count(calls)} heap calls made the heap larger and took {units.duration(time_ns)}, "
+        f"{units.count(calls)} heap calls grew the heap and took {units.duration(time_ns)}, "
         f"{units.percent(share(time_ns, all_ns))} of the time in the allocator"
         + (f"; {units.count(in_arenas)} grew a thread's arena by mprotect" if is_arena else ""),
-        # glibc pads the growth of its main heap, but an arena only when it begins.
+        # glibc pads growth of its main heap, but pads an arena only when creating it.
         f"{TOP_PAD.to(64 << 20 if is_arena else 1 << 20)} "
         f"{'makes whole arenas accessible at once' if is_arena else 'makes the steps larger'}; "
         "or keep blocks instead of freeing them",
@@ -180,7 +180,7 @@ def _storm(report: Report) -> Iterator[Pattern]:
 
 
 def _threshold(report: Report) -> Iterator[Pattern]:
-    """A threshold that rose shows in memory more than in time: it saves the mappings."""
+    """A raised threshold shows more in memory than in time: it saves mappings."""
     raises, later = report.facts.threshold_raises, report.facts.large_heap_blocks
     if not raises or later.calls == 0 or report.allocator.fixes_threshold:
         return
@@ -194,6 +194,6 @@ def _threshold(report: Report) -> Iterator[Pattern]:
         f"threshold from {units.size(FIRST_MMAP_THRESHOLD)} to {units.size(last.bytes)}; since then "
         f"{units.counted(later.calls, 'large block')} ({units.size(later.bytes)}) came from the heap, which "
         "shrinks only at its top",
-        f"{MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)} keeps it where it was, but {MMAP_THRESHOLD.price}; "
+        f"{MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)} prevents that, but {MMAP_THRESHOLD.price}; "
         "or reuse the block",
     )

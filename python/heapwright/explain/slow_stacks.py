@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The stacks of a slow call: who called, and for a free who had allocated its block."""
+"""The stacks of a slow call: the caller's, and for a free that of its block's allocation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from heapwright.model.facts import SlowCall
 from heapwright.report.columns import Column, Many
 
 STACK_COLUMNS = (
-    Column("block_stack", about="Of a free: where its block was allocated; 0: not known."),
-    Column("block_name", "text", about="That call site, where the free has a stack of its own."),
-    Column("call_frames", Many("frame"), about="Who called, innermost first; empty: not recorded."),
-    Column("block_frames", Many("frame"), about="Of a free: who allocated its block."),
+    Column("block_stack", about="For a free: where its block was allocated; 0: not known."),
+    Column("block_name", "text", about="That call site, if the free has its own stack."),
+    Column("call_frames", Many("frame"), about="The caller's stack, innermost first; empty: not recorded."),
+    Column("block_frames", Many("frame"), about="For a free: the stack that allocated its block."),
 )
 
 
 class SlowStacks(NamedTuple):
-    """Innermost first; empty where a stack is not known.
+    """Innermost first; empty if a stack is not known.
 
-    block_name: the call site of the block's allocation, where the call is a free with a stack of its own.
+    block_name: the call site of the block's allocation, if the call is a free with its own stack.
     """
 
     call_frames: list[Answer]
@@ -31,7 +31,7 @@ class SlowStacks(NamedTuple):
 
 
 def stacks_of(report: Report, call: SlowCall) -> SlowStacks:
-    """Of one slow call; in older traces a free has its block's alone."""
+    """The stacks of one slow call; in older traces a free has only its block's."""
     own = 0 if call.stack == call.block_stack else call.stack
     block_name = ""
     if own and call.block_stack:

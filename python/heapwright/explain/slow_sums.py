@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""All slow calls, summed up by whatever they have in common: each call in one group, under one cause."""
+"""Sums of all slow calls by common properties: each call is in one group, under one cause."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Callable, Hashable, Iterable
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from heapwright.model.facts.causes import SlowCalls
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Many, Table
 
-# As SlowCalls::no_size_class.
+# SlowCalls::no_size_class.
 _NO_SIZE_CLASS = 65
 _SHOWN = 2
 
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Group(NamedTuple):
-    """causes: most time first; they sum up to the group."""
+    """causes: most time first; they add up to the group."""
 
     key: Any
     calls: int
@@ -40,7 +40,7 @@ class Group(NamedTuple):
 
 
 def groups(rows: Iterable[SlowCalls], key: Callable[[SlowCalls], Hashable]) -> list[Group]:
-    """Most time first; together they are all the rows."""
+    """Most time first; together they cover all the rows."""
     sums: dict[Any, dict[int, Part]] = {}
     for row in rows:
         parts = sums.setdefault(key(row), {})
@@ -67,7 +67,7 @@ def _group(key: Any, parts: Iterable[Part]) -> Group:
 
 
 def _in_words(group: dict[str, Any], _: dict[str, Any]) -> str:
-    """Those with most of the group's time."""
+    """The causes with most of the group's time."""
     if len(group["causes"]) == 1:
         return str(group["causes"][0]["cause"])
     said = [
@@ -86,7 +86,7 @@ DESCHEDULED = Column(
     "ns",
     "off cpu",
     text=_off_in_words,
-    about="Of duration_ns, off the processor: not the allocator's. 0 where kernel_events is not "
+    about="The part of duration_ns off the CPU: not the allocator's. 0 if kernel_events is not "
     '"recorded": then it is not known.',
 )
 SUMS = (
@@ -99,14 +99,14 @@ CAUSES_OF_GROUP = (
         "causes",
         Many((Column("cause", "word"), *SUMS)),
         value=lambda group, _: [{**part._asdict(), "cause": CAUSES[part.cause]} for part in group.causes],
-        about="Most time first; they sum up to the row.",
+        about="Most time first; they add up to the row.",
     ),
     Column("", "word", "causes", text=_in_words),
 )
 
 
 def _by_size(report: Report) -> list[Any]:
-    """Smallest blocks first, what is of no block last; all slow calls."""
+    """All slow calls, smallest blocks first, calls without a block last."""
     found = groups(report.facts.slow_calls, lambda row: row.size_class)
     return [
         SimpleNamespace(
@@ -120,13 +120,13 @@ def _by_size(report: Report) -> list[Any]:
 
 
 def _by_site(report: Report) -> list[tuple[Site, Group]]:
-    """Of a free, the site is where the block was allocated."""
+    """For a free, the site is where the block was allocated."""
     found = groups(report.facts.slow_calls, lambda row: row.site)
     return [(report.sites[group.key], group) for group in found[: report.top]]
 
 
 def _further_sites(report: Report, _: Answer) -> Answer:
-    """What by_site leaves out."""
+    """The sum of calls not in by_site."""
     rest = groups(report.facts.slow_calls, lambda row: row.site)[report.top :]
     fields = ("calls", "duration_ns", "descheduled_ns")
     return {"sites": len(rest), **{name: sum(getattr(group, name) for group in rest) for name in fields}}
@@ -134,7 +134,7 @@ def _further_sites(report: Report, _: Answer) -> Answer:
 
 def _size_text(row: Answer, _: Answer) -> str:
     if not row["is_of_block"]:
-        return "of no known block"
+        return "no known block"
     return f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
 
 
@@ -145,7 +145,7 @@ BY_SIZE = Table(
         Column("", WORD, "size", text=_size_text),
         Column("from_bytes", "bytes"),
         Column("to_bytes", "bytes"),
-        Column("is_of_block", "flag", about="false: of no known block, from_bytes and to_bytes are 0."),
+        Column("is_of_block", "flag", about="false: no known block, from_bytes and to_bytes are 0."),
         *CAUSES_OF_GROUP,
     ),
     _by_size,
@@ -156,11 +156,11 @@ BY_SITE = sites(
     *CAUSES_OF_GROUP,
     rows=_by_site,
     key="by_site",
-    about="The same calls by site, those with most time; of a free, where the block was allocated.",
+    about="The same calls by site, most time first; for a free, where the block was allocated.",
 )
 FURTHER_SITES = Column(
     "further_sites",
     (Column("sites"), Column("calls"), Column("duration_ns", "ns"), Column("descheduled_ns", "ns")),
     value=_further_sites,
-    about="What is beside by_site; with it, its rows sum up to all slow calls.",
+    about="The calls not in by_site; together they are all slow calls.",
 )

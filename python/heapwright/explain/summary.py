@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report's first part: what ran, whether the recording is whole, the totals, what stands out."""
+"""The report's first part: what ran, whether the recording is complete, totals, what stands out."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _COMPLETENESS = (
     Column(
         "coverage",
         Many(fields_of(Span)),
-        about="What of the chosen time was recorded. is_complete is about this.",
+        about="The recorded part of the selected time, which is_complete refers to.",
     ),
     Column("dropped"),
     Column("sequence_gaps"),
@@ -124,13 +124,13 @@ FIGURES = (
         "is_attached",
         "flag",
         value="report.trace.metadata.is_attached",
-        about="The recorder was put into a process that ran: blocks from before are unknown.",
+        about="The recorder attached to a running process: earlier blocks are unknown.",
     ),
     Column(
         "forgotten_before_ns",
         "ns",
         value="report.trace.metadata.forgotten_before_ns",
-        about="Of calls from before, only the blocks that lived on are known, and they are in no total. "
+        about="Of earlier calls, only blocks still live then are known, and they are in no total. "
         "0: none were forgotten.",
     ),
     Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
@@ -160,7 +160,7 @@ FIGURES = (
         "doubtful_ns",
         "ns",
         value="report.facts.kernel.doubtful_ns",
-        about="Of heap calls of which the kernel dropped records: they may have waited. In no other time.",
+        about="Time of heap calls with dropped kernel records, which may be waits. In no other time.",
         sampled=OPEN,
     ),
     Column(
@@ -177,7 +177,7 @@ def _notes(trace: Trace) -> list[str]:
 
 
 def processes_of(metadata: Metadata) -> Answer:
-    """Where the process came from, and what it started that has no trace."""
+    """The process's parent, and its child processes without a trace."""
     return {
         "is_fork_child": metadata.is_fork_child,
         "parent_process_id": metadata.parent_process_id,
@@ -193,7 +193,7 @@ def end_in_words(end: End) -> str:
         "missing": "the file has no end mark: it was cut, or the collector was killed",
         "exited": f"exited with code {end.status}" if end.status >= 0 else "exited",
         "killed": f"killed by {signal}",
-        "replaced": "replaced itself by another program (exec)",
+        "replaced": "replaced itself with another program (exec)",
         "size_limit": "recording stopped at its size limit (--max-size, --room)",
         "duration_limit": "recording stopped at its time limit (--duration)",
         "write_failed": (

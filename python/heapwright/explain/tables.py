@@ -42,7 +42,7 @@ def size_range(heading: str) -> Column:
 
 
 def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
-    """The table for people, sampled figures with their intervals; None where there is nothing to show."""
+    """The table as text, sampled figures with their intervals; None if there is nothing to show."""
     records: list[Answer] = answer[table.key]
     columns = estimates.shown_columns(table.columns) if is_sampled else table.columns
     if not terminal.headed(columns, answer):
@@ -62,14 +62,14 @@ def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableT
 
 
 class _Named(NamedTuple):
-    """A path's figures, and the callers that are not in a row above."""
+    """A path's figures, and the callers not in a row above."""
 
     cells: list[str]
     names: list[str]
 
 
 def _path_rows(site: Answer, columns: int, weight: Callable[[int], str]) -> list[list[str]]:
-    """Callers that several paths begin with in a row of their own, then each path with what is its own."""
+    """Callers common to several paths in a separate row, then the rest of each path."""
     paths = []
     told_apart = _told_apart([caller for path in site.get("paths", ()) for caller in path["callers"]])
     for path in site.get("paths", ()):
@@ -89,7 +89,7 @@ def _identity(caller: Answer) -> _Identity:
 
 
 def _told_apart(callers: Sequence[Answer]) -> dict[_Identity, str]:
-    """Their names, short where no other (an overload, a static function elsewhere) has the same."""
+    """Their names, short unless ambiguous (an overload, a static function elsewhere)."""
     groups: dict[str, list[_Identity]] = {}
     for identity in dict.fromkeys(map(_identity, callers)):
         groups.setdefault(short_name(identity[0]), []).append(identity)
@@ -121,7 +121,7 @@ def _folded(paths: list[_Named], columns: int, level: int) -> list[list[str]]:
 
 
 def _shared(paths: Sequence[Sequence[str]]) -> int:
-    """How many names all begin with."""
+    """How many leading names all have in common."""
     for number, names in enumerate(zip(*paths, strict=False)):
         if len(set(names)) > 1:
             return number
@@ -134,6 +134,6 @@ def _stack_rows(site: Answer, columns: int) -> list[list[str]]:
 
 
 def _block_rows(site: Answer, columns: int) -> list[list[str]]:
-    """Where the block was allocated that the row's call freed."""
+    """Where the block freed by the row's call was allocated."""
     name = site.get("block_name")
     return [[*[""] * columns, f"  a block from {name}"]] if name else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which of the scans of resident memory stands for the run."""
+"""Which scan of resident memory represents the run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
 from heapwright.explain.report import Report
 from heapwright.model.facts import Residency
 
-# So much of the most counts as the most; so much is no difference.
+# This share of the maximum counts as the maximum; this is no difference.
 _NEARLY_AS_MUCH = 0.9
 _EQUALLY_MUCH = 0.99
 
 
 def telling_scan(report: Report) -> int:
-    """The number of the one with the most that is free, unless only the teardown's; -1 without any.
+    """The number of the scan with the most free memory, unless it is only the teardown's; -1 without any.
 
-    Where that is little beside what was resident for long, the last one with about the most resident.
+    If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
 
     def is_brief(number: int) -> bool:
@@ -36,7 +36,7 @@ def telling_scan(report: Report) -> int:
 
 
 def resident_ns(report: Report, least_bytes: float) -> int:
-    """For how long so much was resident, by samples of the resident set."""
+    """How long this much was resident, by RSS samples."""
     samples = report.trace.memory_samples
     ends = [*(sample.time_ns for sample in samples[1:]), report.trace.end.time_ns]
     return sum(
@@ -48,9 +48,9 @@ def resident_ns(report: Report, least_bytes: float) -> int:
 
 
 def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> int:
-    """An end at which everything is freed hides neither what kept nearly as much before, nor what lived.
+    """Skips a teardown that would hide what kept nearly as much before, or what was live.
 
-    is_brief: whether what is free at the scan of this number was free for a small part of the run alone.
+    is_brief: whether the scan's free memory was free for only a small part of the run.
     """
 
     if not moments:
@@ -64,10 +64,10 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
 
 
 def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
-    """Of these, the one with the most that is free.
+    """The scan with the most free memory.
 
-    Of scans with equally much the one with the most resident, then the later: during the first the program
-    may have still filled its memory.
+    Among equals, the one with the most resident memory, then the later: during the first the program may
+    still have been filling its memory.
     """
     most = max(free_bytes(moments[number]) for number in numbers)
     alike = [number for number in numbers if free_bytes(moments[number]) >= _EQUALLY_MUCH * most]
@@ -75,5 +75,5 @@ def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
 
 
 def free_bytes(moment: Residency) -> int:
-    """On pages with blocks, whole pages that held some, and what is there for its huge page alone."""
+    """Free memory on pages with blocks, whole free pages, and the unused part of huge pages."""
     return moment.partly_free_bytes + moment.free_page_bytes + moment.huge_unused_bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which allocations could be saved by the stack or a reused buffer?"""
+"""Which allocations could be avoided with the stack or a reused buffer?"""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from heapwright.report.columns import Column
 
 
 def _share(report: Report, _: Answer) -> float:
-    """Of the allocations; with a range of time of the freed blocks where these are more, since a
+    """Share of the allocations; with a time range, of the freed blocks if these are more, since a
     temporary may be allocated before the range."""
     freed = sum(site.freed for site in report.facts.sites)
     return share(report.facts.temporaries, max(report.facts.totals.allocations, freed))
 
 
-# That they could be saved is advice: advice/reused_buffer.py.
+# advice/reused_buffer.py advises how to avoid them.
 QUESTION = Question(
     "temporaries",
     "Temporaries: freed before the same thread allocated again",
@@ -38,5 +38,5 @@ QUESTION = Question(
             most=lambda site: site.temporaries,
         ),
     ),
-    unsampled="what a thread does between an allocation and its free takes every call",
+    unsampled="knowing what a thread does between an allocation and its free takes every call",
 )

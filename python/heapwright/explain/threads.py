@@ -11,7 +11,7 @@ from heapwright.report.columns import OPEN, Column, Table
 
 
 def _rows(report: Report) -> list[SimpleNamespace]:
-    """What the trace and the facts know of each thread; most calls first."""
+    """What the trace and the facts know of each thread, most calls first."""
     pairs = zip(report.trace.threads, report.facts.threads, strict=False)
     rows = [SimpleNamespace(**thread._asdict(), **facts._asdict()) for thread, facts in pairs]
     rows.sort(key=lambda row: -(row.allocations + row.releases))

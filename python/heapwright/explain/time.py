@@ -17,7 +17,7 @@ def _time_of(site: SiteFacts) -> int:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """A program that spends much of its time allocating."""
+    """A program that spends much of its time in the allocator."""
     if not answer["durations_recorded"] or answer["share"] < 0.03:
         return []
     text = (

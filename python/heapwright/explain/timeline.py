@@ -17,16 +17,16 @@ _GAP = 2
 
 
 def _show(answer: Answer) -> widgets.RenderableType | None:
-    """One line a measure, all byte measures on one scale.
+    """One line per measure, all byte measures on one scale.
 
-    Requested and usable are those of one moment: the highest requested of the step.
+    Requested and usable are from the same moment: the highest requested within the step.
     """
     points: list[Answer] = answer["points"]
     return widgets.Fitting(lambda width: _drawn(points, width)) if points else None
 
 
 def _begin(points: Sequence[Answer]) -> str:
-    """Of a window, when it began; what a program did not do before its first call is nothing."""
+    """The start of a window; before its first call a program did nothing."""
     first_ns, last_ns = points[0]["time_ns"], points[-1]["time_ns"]
     begin_ns = max(0, 2 * first_ns - points[1]["time_ns"]) if len(points) > 1 else first_ns
     return units.duration(begin_ns) if 4 * begin_ns > last_ns else "0"
@@ -70,7 +70,7 @@ def _drawn(points: Sequence[Answer], width: int) -> widgets.RenderableType:
 
 
 def _resident(points: Sequence[Answer]) -> str:
-    """What is in the line, and what of the process is not."""
+    """What the line includes, and what it excludes."""
     others = [
         f"{units.size(most)} {name}"
         for name, key in (
@@ -81,11 +81,11 @@ def _resident(points: Sequence[Answer]) -> str:
         )
         if (most := max(point[key] for point in points))
     ]
-    return "anonymous" + (f"; beside it at most {', '.join(others)}" if others else "")
+    return "anonymous" + (f"; in addition at most {', '.join(others)}" if others else "")
 
 
 def _first(point: Answer, *names: str) -> int:
-    """The first figure that is known; samples leave some open."""
+    """The first known figure; some are unknown with samples."""
     return next((value for name in names if (value := point[name]) is not None), 0)
 
 
@@ -104,7 +104,7 @@ QUESTION = Question(
                     "highest_live_bytes",
                     "bytes",
                     sampled=OPEN,
-                    about="Within the step; the other live figures are those at its end.",
+                    about="Within the step; the other live figures are at its end.",
                 ),
                 Column(
                     "usable_at_highest_bytes",
@@ -123,7 +123,7 @@ QUESTION = Question(
                 Column(
                     "cgroup_charge_bytes",
                     "bytes",
-                    about="Of the whole cgroup, others in it too; 0: not known.",
+                    about="Of the whole cgroup, including other processes; 0: not known.",
                 ),
                 Column("allocations", sampled="allocations"),
                 Column("releases", sampled=OPEN),

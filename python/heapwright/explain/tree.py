@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One measure as a tree of calls: from the outermost callers inward, or from the allocations outward."""
+"""One measure as a call tree: from the outermost callers inward, or from the allocations outward."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DEEPEST = 200
 
 
 class Wanted(NamedTuple):
-    """Which tree: its measure, where it begins, and the share below which a branch is left out."""
+    """Which tree: its measure, where it starts, and the share below which a branch is left out."""
 
     measure: str = "peak"
     begin: str = "callers"
@@ -44,7 +44,7 @@ class Wanted(NamedTuple):
 
 
 def answer(report: Report, wanted: Wanted) -> Answer:
-    """The tree; plumbing is in it only where sites are whole stacks."""
+    """The tree; it includes plumbing only if sites are whole stacks."""
     tree, sites = report.trace.stack_columns, report.sites
     symbols = report.trace.symbols()
     stacks = details.weights(report, MEASURES[wanted.measure].columns)
@@ -86,12 +86,14 @@ def _records(
 
 
 def show(answer: Answer) -> widgets.RenderableType:
-    """Heaviest first; a branch that goes on alone is not indented further."""
+    """Heaviest first; a branch without siblings is not indented further."""
     measure = MEASURES[answer["measure"]]
     end = "the outermost callers" if answer["from"] == "callers" else "the allocations"
     least = units.percent(answer["min_share"], 1)
     title = widgets.Text(f"{measure.title[0].upper()}{measure.title[1:]}", style="bold")
-    title.append(f" from {end}: {measure.text(answer['weight'])}; below {least} left out", style="not bold")
+    title.append(
+        f" from {end}: {measure.text(answer['weight'])}; branches below {least} left out", style="not bold"
+    )
     rows = [
         [units.percent(branch["share"], 1), measure.text(branch["weight"]), "  " * level + branch["name"]]
         for level, branch in _lines(answer["branches"], 0, 0)

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Does a series of equally spaced figures grow? Robust, and careful with figures that depend on those before.
+"""Does a series of equally spaced figures grow? Robust, and valid for autocorrelated figures.
 
-What a site holds is no independent noise: a long-lived block is in every
-figure of its life. So growth is called sure only against one of two ideas of
-what a load that does not grow looks like:
+What a site holds is not independent noise: a long-lived block is in every
+figure of its life. So growth is called certain only against one of two models
+of a load that does not grow:
 
-- noise that remembers its last figure: Theil and Sen's slope (Sen, "Estimates
+- autocorrelated noise: Theil and Sen's slope (Sen, "Estimates
   of the regression coefficient based on Kendall's tau", 1968) with the
   interval of a line through figures whose residuals are correlated (Santer et
   al., "Statistical significance of trends and trend differences in
   layer-average atmospheric temperature time series", 2000);
-- a walk at random, which remembers all: Wilcoxon's signed ranks of its steps
-  ("Individual comparisons by ranking methods", 1945), of which as many and as
-  large ones go down as up.
+- a random walk: Wilcoxon's signed ranks of its steps ("Individual comparisons
+  by ranking methods", 1945), of which as many and as large ones go down as up.
 
-docs/decisions/0012-growth.md says why these; bench/growth/ how often they are wrong.
+  docs/decisions/0012-growth.md explains the choice; bench/growth/ measures the error rates.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from collections.abc import Sequence
 from statistics import median, stdev
 from typing import NamedTuple
 
-_BLOCKS = 32  # a series is seen as so many medians
-# Standard deviations of the normal distribution. SURE is strict since a program has many sites.
+_BLOCKS = 32  # a series is reduced to this many medians
+# Standard deviations of the normal distribution. SURE is strict because a program has many sites.
 _INTERVAL = 1.96
 _SURE = 4.0
 _SURE_STEPS = 3.7
@@ -34,7 +33,7 @@ _LEAST_FREEDOM = 4.0
 
 
 class Slope(NamedTuple):
-    """Growth per figure, with its 95 % interval (± half_width); is_sure: it does grow (or shrink)."""
+    """Growth per figure, with its 95 % interval (± half_width); is_sure: it certainly grows (or shrinks)."""
 
     each: float
     half_width: float
@@ -42,7 +41,7 @@ class Slope(NamedTuple):
 
 
 def blocks(values: Sequence[float], number: int = _BLOCKS) -> list[float]:
-    """Medians of equal parts: what happens within a part, a spike or a request, does not count.
+    """Medians of equal parts: events within a part, such as a spike or a request, do not count.
 
     >>> blocks([1, 1, 90, 2, 2, 2], 2)
     [1, 2]
@@ -53,7 +52,7 @@ def blocks(values: Sequence[float], number: int = _BLOCKS) -> list[float]:
 
 
 def slope(values: Sequence[float]) -> Slope:
-    """Of these figures. Complexity: that of their blocks, about a thousand operations."""
+    """The trend of these figures. Cost: about a thousand operations, on their blocks."""
     points = blocks(values)
     if len(points) < 3:
         return Slope(0.0, math.inf, False)
@@ -76,7 +75,7 @@ def _theil_sen(points: Sequence[float]) -> float:
 def _interval(points: Sequence[float], each: float) -> tuple[float, bool]:
     """Half the slope's interval, and whether zero is far outside.
 
-    Where the residuals remember too much for that, the interval of a walk's mean step, which is wider.
+    If the residuals are too autocorrelated, the wider interval of a random walk's mean step.
     """
     number = len(points)
     rest = [point - each * place for place, point in enumerate(points)]
@@ -94,7 +93,7 @@ def _interval(points: Sequence[float], each: float) -> tuple[float, bool]:
 
 
 def _independent(rest: Sequence[float], lines: int = 1) -> float:
-    """As many independent figures say as much as these residuals of so many lines, which remember others."""
+    """The effective number of independent figures in these autocorrelated residuals."""
     square = math.fsum(value * value for value in rest)
     if square <= 0:
         return float(len(rest))
@@ -106,7 +105,7 @@ def _independent(rest: Sequence[float], lines: int = 1) -> float:
 
 
 def _walk_deviation(points: Sequence[float]) -> float:
-    """Of the mean step; steps of medians of a walk are correlated by a quarter (Working 1960)."""
+    """Interval of the mean step; steps of medians of a walk have a correlation of 1/4 (Working 1960)."""
     steps = [after - before for before, after in itertools.pairwise(points)]
     return stdev(steps) * math.sqrt(1.5 / len(steps))
 
@@ -122,7 +121,7 @@ def _student(freedom: float, normal: float) -> float:
 
 
 def _walks(points: Sequence[float], sign: int) -> bool:
-    """Whether its steps go one way, as a walk at random does not."""
+    """Whether its steps go one way, unlike a random walk."""
     steps = [sign * (after - before) for before, after in itertools.pairwise(points)]
     steps = sorted((step for step in steps if step), key=abs)
     number = len(steps)
@@ -133,14 +132,14 @@ def _walks(points: Sequence[float], sign: int) -> bool:
     return ranks - mean > _SURE_STEPS * math.sqrt(variance)
 
 
-_PLACES = 64  # where a change may be
+_PLACES = 64  # candidates for a change
 _LEAST_AFTER = 16  # of these
 _LEAST_BEFORE = 4
 _MUCH_BETTER = 8.0  # F of two lines against one, the place chosen (Andrews 1993)
 
 
 def changes(values: Sequence[float]) -> list[int]:
-    """From where on one straight line describes the rest: 0, then each change of level or slope.
+    """Where the rest starts to be one straight line: 0, then each change of level or slope.
 
     At least a quarter of the figures come after it.
     """
@@ -153,7 +152,7 @@ def changes(values: Sequence[float]) -> list[int]:
 
 
 def _change(points: Sequence[float], begin: int) -> int:
-    """The place where two lines fit best, 0 when one does about as well."""
+    """The place where two lines fit best, 0 if one fits about as well."""
     places = range(begin + _LEAST_BEFORE, len(points) - _LEAST_AFTER + 1)
     if not places:
         return 0
@@ -169,7 +168,7 @@ def _change(points: Sequence[float], begin: int) -> int:
 
 
 def _off_line(points: Sequence[float]) -> list[float]:
-    """What the least-squares line leaves of each."""
+    """The residuals of the least-squares line."""
     middle = (len(points) - 1) / 2
     level = math.fsum(points) / len(points)
     spread = math.fsum((place - middle) ** 2 for place in range(len(points))) or 1.0
@@ -198,11 +197,11 @@ def _misfit(sums: tuple[list[float], list[float], list[float]], begin: int, end:
     return max(0.0, square - total * total / number - lean * lean / spread)
 
 
-_HIGH, _LOW = 0.75, 0.25  # of the range: between them a wave counts once
+_HIGH, _LOW = 0.75, 0.25  # of the range: a wave must cross both
 
 
 def winding(values: Sequence[float], waves: int) -> float:
-    """The way up and down over that of so many straight waves: 1 for a sawtooth, more where it wavers."""
+    """The total movement relative to that many straight waves: 1 for a sawtooth, more if it fluctuates."""
     order = sorted(values)
     depth = order[-1 - len(order) // 20] - order[len(order) // 20]
     way = sum(abs(after - before) for before, after in itertools.pairwise(values))
@@ -210,7 +209,7 @@ def winding(values: Sequence[float], waves: int) -> float:
 
 
 def troughs(values: Sequence[float]) -> list[int]:
-    """Where the lowest figure of each fall from the upper to the lower quarter of the range is.
+    """The index of the lowest figure of each fall from the upper to the lower quarter of the range.
 
     >>> troughs([0, 5, 9, 1, 0, 6, 9, 0, 4])
     [4, 7]

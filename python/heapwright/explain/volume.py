@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which sites asked for the most bytes?"""
+"""Which sites requested the most bytes?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heapwright.explain.report import share
 from heapwright.explain.tables import sites
 from heapwright.report.columns import OPEN, Column
 
-# Volume alone is no finding: calls and time are.
+# Volume alone is not a finding: calls and time are.
 QUESTION = Question(
     "volume",
     "Most bytes allocated",

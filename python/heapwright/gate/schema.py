@@ -8,7 +8,7 @@ from heapwright.report.schema import COUNT, Schema, document_of, object_of
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     own = object_of(DOCUMENT, (CHECKS,))
     verdict = {"type": "boolean", "description": "No limit is broken: exit code 0, otherwise 1."}
     own["properties"]["is_within"] = verdict

@@ -8,7 +8,7 @@ from heapwright.report.schema import COUNT, SHARE, Schema, document_of, object_o
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     return document_of(
         SCHEMA,
         "What heapwright lint --json prints",

@@ -63,7 +63,7 @@ class Allocator:
         return {**own, "LD_PRELOAD": self.path} if self.path else own
 
     def as_record(self) -> dict[str, str]:
-        """As plain data."""
+        """The figures as plain data."""
         return asdict(self)
 
 

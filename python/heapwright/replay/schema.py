@@ -13,7 +13,7 @@ def _map_of(of: Schema) -> Schema:
 
 
 def _names() -> dict[str, Schema]:
-    """What the units name."""
+    """What the units refer to."""
     return {
         "count": COUNT,
         "difference": {"type": "number"},
@@ -41,7 +41,7 @@ def _names() -> dict[str, Schema]:
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     return document_of(
         fields.SCHEMA,
         "What heapwright replay --json prints",

@@ -18,9 +18,9 @@ def test_bad_requests_are_one_line_and_leave_the_file_alone(tmp_path: Path) -> N
     out.write_text("mine")
     for options, words in (
         ([], "exists"),
-        (["--force", "--json"], "leave --json out"),
-        (["--force", "--question", "peak"], "leave --question out"),
-        (["--force", "--tree", "callers"], "leave --tree out"),
+        (["--force", "--json"], "omit --json"),
+        (["--force", "--question", "peak"], "omit --question"),
+        (["--force", "--tree", "callers"], "omit --tree"),
     ):
         said = run_command("explain", trace, "--html", out, *options, cwd=tmp_path)
         assert said.code == 2

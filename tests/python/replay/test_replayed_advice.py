@@ -98,7 +98,7 @@ def test_each_verdict_has_its_words(file: str, tmp_path: Path, capsys: pytest.Ca
     said = " ".join(capsys.readouterr().out.split())
     measured = (
         "measured by replay on glibc: CPU time −31 % (−936 µs), peak as before, "
-        "mean +4.0 % (+2.00 KiB), in too few runs to be sure"
+        "mean +4.0 % (+2.00 KiB), in too few runs to be certain"
     )
     assert said.count(measured) == 2, "on the first screen and with the advice"
     assert "measure it" not in said

@@ -9,7 +9,7 @@ from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, 
 
 
 def schema() -> Schema:
-    """The whole document's."""
+    """The schema of the whole document."""
     return document_of(
         SCHEMA,
         "What heapwright compare --json prints of two replays",

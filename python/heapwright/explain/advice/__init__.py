@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What would a change give? One rule a file; each finds its pattern and bounds the gain."""
+"""What would a change gain? One rule per file: each finds its pattern and bounds the gain."""
 
 from __future__ import annotations
 

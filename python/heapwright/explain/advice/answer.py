@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # length: one question, most of it its columns
-"""The question: all rules asked, what is worth saying kept, and how it is shown."""
+"""The question: runs all rules, keeps what is worth reporting, and shows it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.report.columns import Choice, Column, Many, Table
 
-# Of two that find as much for one site, the first is shown.
+# Of two rules with the same gain for one site, the first is shown.
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
@@ -57,7 +57,7 @@ _MOST_FINDINGS = 3
 
 
 class Proposal(NamedTuple):
-    """A rule's advice, with its parts of the whole."""
+    """A rule's advice, with its shares of the whole."""
 
     rule: Rule
     advice: Advice
@@ -91,7 +91,7 @@ class _Source:
 
 
 def proposals(of: evidence.Evidence) -> list[Proposal]:
-    """Of all rules, most to gain first, also what is too little to tell."""
+    """Advice of all rules, largest gain first, including gains too small to report."""
     asked = [rule for rule in RULES if not (rule.unsampled and of.is_sampled)]
     found = [_proposal(of, rule, advice) for rule in asked for advice in rule.find(of)]
     found = [proposal for proposal in found if proposal.is_cpp or proposal.rule.in_c]
@@ -100,9 +100,11 @@ def proposals(of: evidence.Evidence) -> list[Proposal]:
 
 
 def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
-    advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # calls that were preempted look long
+    advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # preempted calls look long
     if of.is_sampled and not of.is_worth(0, of.least_of_samples(advice)):
-        advice = advice._replace(confidence=LOW, why=f"{advice.why}; but by the samples it may be too little")
+        advice = advice._replace(
+            confidence=LOW, why=f"{advice.why}; but the samples allow a gain too small to matter"
+        )
     change = _replay_change(of, rule, advice)
     return Proposal(
         rule,
@@ -118,7 +120,7 @@ def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
 
 
 def _replay_change(of: evidence.Evidence, rule: Rule, advice: Advice) -> str:
-    """What --change of a replay takes: the sites by function and line."""
+    """The argument of replay --change: the sites by function and line."""
     if not rule.change or of.is_sampled:
         return ""
     selectors = dict.fromkeys(site_names.selector(of.report.sites[site]) for site in advice.sites)
@@ -127,7 +129,7 @@ def _replay_change(of: evidence.Evidence, rule: Rule, advice: Advice) -> str:
 
 
 def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:
-    """A site stands here once: by what gains most there, and is sure enough if anything is."""
+    """Each site appears once: with its largest gain, of sufficient confidence if there is any."""
     kept: list[Proposal] = []
     claimed: set[int] = set()
     for proposal in sorted(found, key=lambda proposal: proposal.advice.confidence == LOW):
@@ -152,7 +154,7 @@ def _of_rule(field: str) -> Any:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """The most to gain, where the pattern is sure enough; or that there is nothing to."""
+    """The largest gains of sufficient confidence; or that there are none."""
     found: list[Finding] = []
     for row in answer["advice"]:
         if row["confidence"] != LOW and len(found) < _MOST_FINDINGS:
@@ -201,26 +203,26 @@ def _rows(source: _Source) -> list[tuple[Any, Proposal]]:
 
 QUESTION = Question(
     "advice",
-    "What a change would give at most",
+    "What a change would gain at most",
     (
         Column("durations_recorded", "flag", value=lambda source, _: source.of.has_times),
         Column(
             "is_whole",
             "flag",
             value=lambda source, _: source.is_whole,
-            about="Every call was looked at: that there is no advice says something.",
+            about="Every call was analyzed, so the absence of advice is meaningful.",
         ),
         Column(
             "run_ns",
             "ns",
             value="of.time_ns",
-            about="The run: lives of the threads that make the calls, less the recorder's time.",
+            about="The run: lifetimes of the calling threads, minus the recorder's time.",
         ),
         Column("peak_bytes", "bytes", value="of.peak_bytes", about="Usable."),
         Column(
             "keeps_free_memory",
             "flag",
-            about="No advice, but free memory stays resident: the question cause says what helps.",
+            about="No advice, but free memory stays resident: see the question cause.",
         ),
         Column(
             "allocator_share",
@@ -244,7 +246,7 @@ QUESTION = Question(
                 Column("gain_is_least", "flag"),
             ),
             value=_below,
-            about='The most of what is below the least shares; rule "" = nothing.',
+            about='The largest gain below the least shares; rule "" = none.',
         ),
         Column(
             "left_out",
@@ -257,7 +259,7 @@ QUESTION = Question(
             "advice",
             (
                 Column("rule", "text", value=_of_rule("name")),
-                Column("part", "text", value=_of_rule("part"), about='Of docs/parts; "" = none.'),
+                Column("part", "text", value=_of_rule("part"), about='A part from docs/parts; "" = none.'),
                 Column("pattern", "text", value=_of_advice("pattern")),
                 Column("evidence", Many("text"), value=lambda proposal, _: list(proposal.advice.evidence)),
                 Column("other_sites", Many("text"), value=lambda proposal, _: list(proposal.other_sites)),
@@ -265,13 +267,13 @@ QUESTION = Question(
                 Column(
                     "replay_change",
                     "text",
-                    about='Measure it: heapwright replay FILE --change …; "" = a replay cannot make it.',
+                    about='Measure it: heapwright replay FILE --change …; "" = a replay cannot try it.',
                 ),
                 Column(
                     "replayed",
                     Many(replayed.COLUMNS),
                     value=lambda proposal, _: replayed.records(proposal.replayed_figures),
-                    about="What a replay measured of it, where one was given (--replayed).",
+                    about="What a replay measured, if one was given (--replayed).",
                 ),
                 Column(
                     "gain_ns", "ns", value=_of_advice("time_ns"), about="At most; 0 = none, or not known."
@@ -288,29 +290,31 @@ QUESTION = Question(
                     "gain_bytes_each",
                     "number",
                     value=_of_advice("bytes_each"),
-                    about="Of gain_bytes, of each block of the site at the peak; 0 = not of single blocks.",
+                    about="gain_bytes for each block of the site at the peak; 0 = not per block.",
                 ),
-                Column("bytes_share", "share", about="Of the peak, or of what is resident."),
+                Column("bytes_share", "share", about="Share of the peak, or of resident memory."),
                 Column(
                     "gain_is_resident",
                     "flag",
                     value=_of_rule("of_resident"),
-                    about="gain_bytes are of resident memory at the scan with most that is free.",
+                    about="gain_bytes is resident memory at the scan with the most free memory.",
                 ),
                 Column(
                     "gain_is_least",
                     "flag",
                     value=_of_rule("is_least"),
-                    about="The gains are a part of what it would give, no bound from above.",
+                    about="The gains are part of the effect, not an upper bound.",
                 ),
-                Column("what", "text", value=_of_advice("what"), about="Which time and bytes the bound is."),
+                Column(
+                    "what", "text", value=_of_advice("what"), about="Which time and bytes the bound covers."
+                ),
                 Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
                 Column("why", "text", value=_of_advice("why")),
                 Column("when_not", Many("text"), value=lambda proposal, _: list(proposal.rule.when_not)),
                 Column(
                     "owner",
                     "text",
-                    about='The system library that the site is in; "" = the program or its own.',
+                    about='The system library that contains the site; "" = the program or its libraries.',
                 ),
                 Column(
                     "page",
@@ -330,7 +334,7 @@ QUESTION = Question(
             ),
             _rows,
             of_sites=True,
-            about="Most to gain first. Gains are bounds from the recording's figures; they do not add up.",
+            about="Largest gain first. Gains are bounds from the recorded figures; they do not add up.",
         ),
     ),
     prepare=_Source,

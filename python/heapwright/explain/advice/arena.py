@@ -11,19 +11,17 @@ from heapwright.model.facts import EmptiedSite
 from heapwright.report import units
 
 _LEAST_RUNS = 3
-_LEAST_BLOCKS = 64  # of a site in one run
-_BEFORE_ATTRIBUTED = 32  # blocks of each run that are not told by site
+_LEAST_BLOCKS = 64  # of a site in one run of frees
+_BEFORE_ATTRIBUTED = 32  # blocks of each run that are not attributed to a site
 _MOST_DIE_SO = 0.9
 _NEARLY_ALL = 0.98
 _BY_OTHERS = 0.1
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
-    """For each leading site, those that are emptied with it."""
+    """For each leading site, the sites emptied with it."""
     groups: dict[int, list[EmptiedSite]] = {}
-    by_site: dict[
-        int, list[EmptiedSite]
-    ] = {}  # of sites that are about as large, now one leads and now the other
+    by_site: dict[int, list[EmptiedSite]] = {}  # of sites of about the same size, either may lead
     for row in of.facts.emptied_sites:
         groups.setdefault(row.leader, []).append(row)
         by_site.setdefault(row.site, []).append(row)
@@ -39,12 +37,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
 
 
 def _is_left_alone(of: Evidence, site: int) -> bool:
-    """Pools, and objects whose last owner decides when they end."""
+    """Pools, and objects whose lifetime ends with their last owner."""
     return of.is_a_pool(site) or site in of.control_blocks or of.container(site)[0] == "shared_ptr"
 
 
 def _share(of: Evidence, site: int, rows: list[EmptiedSite]) -> float:
-    """Of the site's blocks: died in such runs, or before when a buffer grew."""
+    """Share of the site's blocks that died in such runs, or earlier when a buffer grew."""
     died = sum(row.blocks for row in rows)
     missed = sum(_BEFORE_ATTRIBUTED * row.runs for row in rows if row.leader == site)
     grown = of.growths[site].steps if site in of.growths else 0
@@ -68,9 +66,9 @@ def _advice(of: Evidence, led: EmptiedSite, others: list[EmptiedSite], sure: flo
         (
             f"{units.counted(led.runs, 'run')} of frees without an allocation between them took "
             f"{units.size(total / led.runs)} in {units.count(blocks // led.runs)} blocks on average, "
-            "and left next to nothing of these sites",
+            "and left almost no blocks of these sites",
         ),
-        "all calls of these sites and the frees of their blocks; the allocator's rounding and headers",
+        "all calls of these sites and the frees of their blocks; rounding and headers",
         confidence,
         why,
         sum(map(of.time_of, sites)),
@@ -81,14 +79,14 @@ def _advice(of: Evidence, led: EmptiedSite, others: list[EmptiedSite], sure: flo
 RULE = Rule(
     "arena",
     "arena",
-    "allocate them in one arena, and reset it where they are freed today",
+    "allocate them in one arena, and reset it where they are now freed",
     _find,
     (
-        "something of them must outlive the rest: its memory comes back only with the arena",
-        "the objects own heap memory of their own that would stay outside (std::string, std::vector)",
+        "one of them must outlive the rest: its memory is released only with the arena",
+        "the objects own heap memory that would stay outside the arena (std::string, std::vector)",
         "several threads allocate: an arena takes no lock",
     ),
-    "allocate them in one region (an obstack, a pool of your library) and free that as a whole",
+    "allocate them in one region (an obstack, a pool of your library) and free it as a whole",
     prelude="""\
 #include <heapwright/arena.hpp>
 struct Node { Node* left; Node* right; int value; };
@@ -109,6 +107,6 @@ Node* tree = nullptr;
 for (int i = 0; i < 1000; ++i) tree = memory.create<Node>(tree, nullptr, next_value());
 use(tree);
 memory.reset();  // all of it; keeps its blocks for the next time""",
-    unsampled="what dies together takes every call",
+    unsampled="finding blocks that die together takes every call",
     change="arena",
 )

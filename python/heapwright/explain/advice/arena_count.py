@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Free memory in the arenas of several threads: fewer arenas."""
+"""Free memory in the arenas of several threads: use fewer arenas."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from heapwright.explain.settings import ARENA_MAX
 from heapwright.report import units
 
 _LEAST_ARENAS = 2
-_FEW_ARENAS = 2  # as many as are advised
-_LEAST_SHARE = 0.25  # of what the heap keeps free
+_FEW_ARENAS = 2  # the advised maximum
+_LEAST_SHARE = 0.25  # of the heap's free memory
 _LEAST_LASTED = 0.1  # of the run
 _MOST_SITES = 5
 
@@ -27,7 +27,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
     kinds = kinds_at(of.report, number)
     gain = kinds.arena_free_bytes if kinds.bytes_of["arenas"] else 0
     is_set = (ARENA_MAX.number_in(kinds.allocator.settings) or _FEW_ARENAS + 1) <= _FEW_ARENAS
-    # What is live at once needs as much room in one heap, and blocks that stay hold it there as well.
+    # One heap needs room for the peak of live memory, and long-lived blocks keep it there too.
     sure = min(gain, kinds.shared_bytes(of.facts.peak.live_usable_bytes))
     if is_set or kinds.arenas < _LEAST_ARENAS or sure < max(1, _LEAST_SHARE * kinds.free_bytes):
         return
@@ -37,23 +37,23 @@ def _find(of: Evidence) -> Iterator[Advice]:
         return
     yield Advice(
         sites,
-        f"{units.size(gain)} of free pages stay in {units.counted(kinds.arenas, 'arena')} beside the main "
+        f"{units.size(gain)} of free pages stay in {units.counted(kinds.arenas, 'arena')} besides the main "
         "heap",
         (
             f"at {units.duration(moment.time_ns)}, about as much for {units.duration(lasted)}; a thread's "
-            "free memory serves another thread only if they share the arena",
+            "free memory serves other threads only if they share its arena",
         ),
         "the whole free pages of all arenas beside the main heap: as if the main heap had had room for their "
         "blocks",
         MEDIUM,
-        "where the pages lie is known; how the blocks of all threads would lie in one heap is not",
+        "the location of the pages is known; the layout of all threads' blocks in one heap is not",
         0,
         gain,
     )
 
 
 def _sites(of: Evidence, scan: int) -> tuple[int, ...]:
-    """Whose calls made the arenas larger, or whose blocks keep their ends; most first."""
+    """Sites whose calls grew the arenas, or whose blocks hold their ends; most first."""
     allocator = kinds_at(of.report, scan).allocator
     found: Counter[int] = Counter(
         {row.site: row.arena_calls for row in of.facts.heap_growths if row.arena_calls}
@@ -68,14 +68,14 @@ RULE = Rule(
     "arena_count",
     "",
     f"run it with {ARENA_MAX.to(1)} (or 2), or call mallopt(M_ARENA_MAX, 1) before the first thread starts; "
-    "malloc_trim(0) now and then gives the free pages back as they are",
+    "malloc_trim(0) from time to time returns the free pages",
     _find,
     (
-        f"the threads allocate at the same time: {ARENA_MAX.price}, look at the question slow_calls then",
+        f"the threads allocate concurrently: {ARENA_MAX.price}; then check the question slow_calls",
         "the threads need their free memory again soon",
     ),
     f"run it with {ARENA_MAX.to(1)} (or 2), or call mallopt(M_ARENA_MAX, 1) before the first thread starts; "
-    "malloc_trim(0) now and then gives the free pages back as they are",
+    "malloc_trim(0) from time to time returns the free pages",
     prelude="""\
 #include <malloc.h>
 #include <thread>
@@ -85,6 +85,6 @@ std::thread(serve).join();  // an arena for each thread, with its own free memor
     after="""\
 mallopt(M_ARENA_MAX, 1);
 std::thread(serve).join();""",
-    unsampled="which page holds a block takes every block",
+    unsampled="knowing which pages hold blocks takes every block",
     stands_beside=True,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Buffers of varying size that come and go: a cache with a cutoff."""
+"""Short-lived buffers of varying size: a cache with a size cutoff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapwright.explain.advice.rule import LOW, MEDIUM, Advice, Rule
 from heapwright.report import units
 
 _LEAST_BUFFERS = 1000
-_LEAST_MEAN = 1024  # below it the heap's own thread cache does the same
+_LEAST_MEAN = 1024  # below it the heap's thread cache does the same
 _LEAST_TIMES_OVER = 20
 _LEAST_SPREAD = 2
 _MOST_FREED = 0.9
@@ -36,13 +36,13 @@ def _find(of: Evidence) -> Iterator[Advice]:
             "at most",
             (
                 f"a cutoff at {units.size(sizes.p99_bytes)} admits 99 % of the requests; "
-                f"sizes asked for: {of.sizes_in_words(site)}",
-                "what each policy would hit and waste: heapwright lab buffer-cache --trace FILE "
+                f"requested sizes: {of.sizes_in_words(site)}",
+                "hits and waste of each policy: heapwright lab buffer-cache --trace FILE "
                 f"--site {shlex.quote(name)}",
             ),
-            "all calls of this site and the frees of its buffers: as if every request found one",
+            "all calls of this site and the frees of its buffers, as if every request were a hit",
             LOW if by_others else MEDIUM,
-            "freed by other threads than allocate them"
+            "freed by other threads than allocated them"
             if by_others
             else "varied sizes, turned over many times",
             of.time_of(site),
@@ -52,12 +52,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "buffer_cache",
     "buffer_cache",
-    "keep freed buffers up to the cutoff, within a bound on all their bytes",
+    "keep freed buffers up to the cutoff, with a limit on their total bytes",
     _find,
     (
-        "one buffer at a time is enough: keep that one, and shrink it now and then",
-        "sizes differ so much that few requests find one that fits: ask the lab first",
-        "memory is short: what waits in the cache is not free",
+        "one buffer at a time is enough: keep it, and shrink it from time to time",
+        "sizes vary so much that few requests would hit: try the lab first",
+        "memory is short: cached buffers are not free",
     ),
     "keep a few freed buffers up to the cutoff, never the largest one seen",
     prelude="""\
@@ -76,9 +76,9 @@ for (int i = 0; i < 1000; ++i) {
 heapwright::buffer_cache<> cache({.total_bytes = 1 << 20, .buffers = 64});
 for (int i = 0; i < 1000; ++i) {
   const std::size_t size = next_size();
-  auto buffer = cache.acquire(size);  // not zeroed; comes back by itself
+  auto buffer = cache.acquire(size);  // not zeroed; returned automatically
   fill(buffer.data(), size);
 }""",
     change="buffer_cache",
-    unsampled="how much came and went at once takes every call",
+    unsampled="knowing how many buffers live at once takes every call",
 )

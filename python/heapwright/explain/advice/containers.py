@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which container a block is of, by the functions between the allocator and the site."""
+"""The container that a block belongs to, by the functions between the allocator and the site."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from heapwright.model import Location
 from heapwright.model.names import bare_name
 
-# By the first frame, from the allocator outwards, that tells. An inlined function has its header's
-# name alone, without its class.
+# Decided by the first frame, from the allocator outwards, that shows it. An inlined function has only
+# its header's name, without its class.
 _HEADERS = {
     "stl_vector.h": "vector",
     "vector.tcc": "vector",
@@ -46,7 +46,7 @@ _ARGUMENTS = re.compile(r".*__shared_count<(.*)>(?:\(.*\))?$")
 
 
 def kind_of(location: Location) -> str:
-    """The container that the function belongs to; "" = none that is known."""
+    """The container that the function belongs to; "" = no known one."""
     name = bare_name(location.function)
     for kind, pattern in _CONTAINERS:
         if pattern.search(name):
@@ -55,8 +55,8 @@ def kind_of(location: Location) -> str:
 
 
 def _control_block(function: str) -> str:
-    """Which kind of shared_ptr it belongs to, by its template arguments: only a pointer's is make_shared's
-    to save."""
+    """The kind of shared_ptr it belongs to, by its template arguments: make_shared saves only the one
+    created from a pointer."""
     arguments = _ARGUMENTS.search(function)
     if arguments is None:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long destructions in the middle of the run: free later, in slices."""
+"""Long destructions during the run: free later, in slices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_BLOCKS = 1000
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
-    # Who never waits has nobody who waits for it, and no time to free in.
+    # A program that never idles has no idle time to free in.
     if of.idle_share < _LEAST_IDLE:
         return
     last = runs.last_runs(of)
@@ -27,7 +27,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         if run.blocks >= _LEAST_BLOCKS and run not in last and runs.span_ns(of, run) >= _LEAST_PAUSE_NS:
             groups.setdefault(run.site, []).append(run)
     for site, found in groups.items():
-        # What another thread frees is handed on already.
+        # Blocks freed by another thread are already deferred.
         is_handed_on = 2 * of.site(site).freed_by_other_thread > of.site(site).freed
         if len(found) >= _LEAST_TIMES and not is_handed_on and not of.is_a_pool(site):
             yield _advice(of, site, found)
@@ -37,16 +37,16 @@ def _advice(of: Evidence, site: int, found: list[ReleaseRun]) -> Advice:
     longest = max(found, key=lambda run: runs.span_ns(of, run))
     return Advice(
         (site,),
-        f"{units.count(len(found))} times its blocks were freed in one piece that took up to "
+        f"{units.count(len(found))} times its blocks were freed in one batch that took up to "
         f"{units.duration(runs.span_ns(of, longest))}",
         (
             f"the longest: {units.count(longest.blocks)} blocks, {units.size(longest.bytes)}, "
             f"{units.duration(longest.begin_ns)} into the run, by thread #{longest.thread}",
             f"for {units.percent(of.idle_share)} of the run no heap call came for 20 ms or more",
         ),
-        "these pauses on their thread; the work is done later or elsewhere, and does not get less",
+        "these pauses on their thread; the work moves, but does not shrink",
         LOW,
-        "whether somebody waits for this thread, only its author knows",
+        "whether anything waits for this thread, only its author knows",
         sum(runs.span_ns(of, run) for run in found),
     )
 
@@ -54,14 +54,14 @@ def _advice(of: Evidence, site: int, found: list[ReleaseRun]) -> Advice:
 RULE = Rule(
     "deferred_free",
     "deferred_free",
-    "hand what is to be destroyed to a queue, and drain that when idle",
+    "move objects to be destroyed into a queue, and drain it when idle",
     _find,
     (
-        "nobody waits for this thread: the sum of the work stays the same",
-        "the destructor does something others wait for",
-        "memory is short: what is deferred is not free yet",
+        "nothing waits for this thread: the total work stays the same",
+        "the destructor does something that others wait for",
+        "memory is short: deferred memory is not free yet",
     ),
-    "put what is to be freed into a list, and free some of it at each idle moment",
+    "put blocks to be freed into a list, and free some of them when idle",
     prelude="""\
 #include <heapwright/deferred_free.hpp>
 #include <chrono>
@@ -82,6 +82,6 @@ auto table = next_table();
 queue.defer(std::exchange(table, next_table()));
 queue.drain(std::chrono::milliseconds(2));  // when idle
 wait_for_work();""",
-    unsampled="what is freed in a row takes every call",
+    unsampled="finding runs of frees takes every call",
     stands_beside=True,
 )

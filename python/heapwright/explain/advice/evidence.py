@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the rules are told: the facts of a site, the run's measure, whose code it is."""
+"""The input of the rules: the facts of a site, the run's length, whose code it is."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from heapwright.model.names import bare_name
 from heapwright.model.sites import MARKS
 from heapwright.report import units
 
-# Below these nothing is said: a run of the changed program would not show it.
+# Smaller gains are not reported: a run of the changed program would not show them.
 LEAST_TIME_SHARE = 0.02
 LEAST_TIME_NS = 1_000_000
 LEAST_BYTES_SHARE = 0.05
 LEAST_BYTES = 1 << 20
-_NEAR = 0.05  # so that what is said of the largest below the floor is so
+_NEAR = 0.05  # sites this near are checked, so that the largest gain below the floor is right
 
 _LARGEST_CONTROL_BLOCK = 40
 _LEAST_CONTROL_BLOCKS = 100  # of one stack
-_MOST_STACKS = 16  # of a site that are looked at for the containers in them
+_MOST_STACKS = 16  # of a site that are searched for containers
 _LEAST_THREAD_SHARE = 0.01
 _LEAST_REST_NS = 20_000_000
 
-# Code that hands out pieces of what it allocates.
+# Code that hands out pieces of its allocations.
 _IS_POOL = re.compile(
     r"(?:^|[_:]|(?<=[a-z]))(?:pool|palloc|arena|obstack|slab|zone|monotonic|bump)", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ _SYSTEM_FOLDERS = ("/lib", "/usr/lib")
 
 
 class ControlBlocks(NamedTuple):
-    """Sums over a site's; time: of their calls and frees."""
+    """Sums over a site's blocks; time: of their calls and frees."""
 
     allocations: int
     usable_bytes: int
@@ -50,7 +50,7 @@ class ControlBlocks(NamedTuple):
 
 
 class Evidence:
-    """Made once for all rules."""
+    """Built once for all rules."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -64,7 +64,7 @@ class Evidence:
 
     @property
     def allocation_cost_ns(self) -> int:
-        """What the recorder took of each allocation, the real call not counted."""
+        """The recorder's cost per allocation, without the real call."""
         return self.report.trace.metadata.self_cost_allocation_ns
 
     @property
@@ -73,7 +73,7 @@ class Evidence:
 
     @cached_property
     def time_ns(self) -> int:
-        """The lives of the threads that make the calls, without what the recorder took of them."""
+        """The lifetimes of the calling threads, minus the recorder's time in them."""
         cost, threads = self.facts.recorder, self.facts.threads
         most = max((thread.allocator_ns for thread in threads), default=0)
         busy = [
@@ -91,20 +91,20 @@ class Evidence:
         return self.facts.site_sizes[number]
 
     def has_percentiles(self, number: int) -> bool:
-        """False where not all sizes of the site found room: its percentiles are of a part of the calls."""
+        """False if the histogram had no room for some sizes: the percentiles then cover part of the calls."""
         return self.sizes(number).counted >= self.site(number).allocations
 
     def name(self, number: int) -> str:
         return site_names.site_name(self.report.sites[number])
 
     def time_of(self, number: int) -> int:
-        """Of the site's calls and of the frees of its blocks; 0 = not known."""
+        """Time of the site's calls and of the frees of its blocks; 0 = not known."""
         site = self.site(number)
         return site.allocator_ns + site.release_ns if self.has_times else 0
 
     def candidates(self, least_allocations: int = 100) -> list[int]:
-        """Sites that come near the floor with their calls, or with their blocks at the peak: most time
-        first. No part's own blocks."""
+        """Sites near or above the floor by their calls or their blocks at the peak, most time first.
+        Without the parts' own blocks."""
         facts = self.facts.sites
         found = [
             number
@@ -120,21 +120,21 @@ class Evidence:
         return [number for number in found if not self.is_a_pool(number)]
 
     def is_worth(self, time_ns: int, count_bytes: int) -> bool:
-        """Whether so much shows."""
+        """Whether a gain this large is reported."""
         is_long = time_ns >= max(LEAST_TIME_NS, LEAST_TIME_SHARE * self.time_ns)
         return is_long or count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.peak_bytes)
 
     @property
     def resident_bytes(self) -> int:
-        """At the scan with most that is free; 0 = there is none."""
+        """Resident bytes at the scan with the most free memory; 0 = no scan."""
         return self.scan_with_most_free[1].resident_bytes if self.scan_with_most_free else 0
 
     def is_worth_resident(self, count_bytes: int) -> bool:
-        """Whether so much shows in what is resident then."""
+        """Whether a gain this large in that resident memory is reported."""
         return count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.resident_bytes)
 
     def least_of_samples(self, advice: Advice) -> int:
-        """The lower end of the interval of what it gains in bytes."""
+        """The lower end of the confidence interval of the gain in bytes."""
         spreads = self.facts.spreads
         assert spreads is not None
         blocks = spreads.site_live[advice.sites[0]].peak_blocks
@@ -144,16 +144,15 @@ class Evidence:
         return max(self.site(number).own_peak_bytes, 1)
 
     def times_over(self, number: int) -> float:
-        """How often the site allocated anew all that it ever held at once."""
+        """How many times the site allocated the most blocks it ever held at once."""
         return self.site(number).bytes / self.most_bytes_at_once(number)
 
     def lost_bytes(self, number: int, round_to: int = 8) -> int:
-        """At the peak, of this site: the allocator's rounding, and its header where it is known to have
-        one."""
+        """Bytes of this site at the peak lost to the allocator's rounding, and to headers where known."""
         return int(self.site(number).live_at_peak_blocks * self.lost_bytes_each(number, round_to))
 
     def lost_bytes_each(self, number: int, round_to: int = 8) -> float:
-        """The same of one block."""
+        """The same per block."""
         site = self.site(number)
         per_block = site.overhead_bytes / max(1, site.allocations)
         own_rounding = (-(site.bytes // max(1, site.allocations))) % round_to
@@ -165,14 +164,14 @@ class Evidence:
         return 2 * site.by_operator_new >= site.allocations > 0
 
     def is_a_pool(self, number: int) -> bool:
-        """The site fills a pool, as far as its name or its frames say."""
+        """The site fills a pool, by its name or its frames."""
         if _IS_POOL.search(bare_name(self.report.sites[number].location.function)):
             return True
         return self.container(number)[0] == "heapwright"
 
     def container(self, number: int) -> tuple[str, float]:
-        """The container that most of the site's blocks are of, by the functions between allocator and
-        site, and the share of its allocations; "" where none is seen."""
+        """The container of most of the site's blocks, by the functions between allocator and site, and
+        the share of its allocations; "" if none is found."""
         if number not in self._containers:
             self._containers[number] = self._find_container(number)
         return self._containers[number]
@@ -210,7 +209,7 @@ class Evidence:
         return ""
 
     def _locations(self, stack: int) -> Iterator[Location]:
-        """Of a stack, innermost first; nobody walks it to its end."""
+        """Frames of a stack, innermost first; lazily, as few are needed."""
         trace = self.report.trace
         tree, symbols = trace.stack_columns, trace.symbols()
         while stack != 0:
@@ -219,7 +218,7 @@ class Evidence:
             stack = tree["parent"][stack]
 
     def owner(self, number: int) -> str:
-        """The library that the site is in, where it is the system's and not the program; otherwise ""."""
+        """The system library that contains the site; otherwise ""."""
         library = self.report.sites[number].location.library
         metadata = self.report.trace.metadata
         if not library or library == metadata.program.rsplit("/", 1)[-1]:
@@ -229,13 +228,13 @@ class Evidence:
 
     @cached_property
     def scan_with_most_free(self) -> tuple[int, Residency] | None:
-        """Of resident memory, the teardown's aside; its number and itself."""
+        """The scan of resident memory to use, not that of the teardown; its number and itself."""
         number = telling_scan(self.report)
         return (number, self.facts.residency[number]) if number >= 0 else None
 
     @cached_property
     def idle_share(self) -> float:
-        """Of the run: rests of 20 ms and more without a heap call of any thread."""
+        """Share of the run in pauses of 20 ms or more without a heap call of any thread."""
         steps = self.facts.timeline
         idle_ns = 0
         for _, same in groupby(pairwise(steps), lambda pair: pair[1].allocations == pair[1].releases == 0):
@@ -251,7 +250,7 @@ class Evidence:
         return {growth.site: growth for growth in self.facts.copied_growths}
 
     def copies_ns(self, number: int) -> int:
-        """At most, of the site's buffers that grew by a new block: a nanosecond a byte, page faults in it."""
+        """Upper bound for copying the site's buffers that grew by a new block: 1 ns/byte with page faults."""
         growth = self.growths.get(number)
         return growth.copied_bytes if growth is not None and self.has_times else 0
 
@@ -266,7 +265,7 @@ class Evidence:
 
     @cached_property
     def control_blocks(self) -> dict[int, ControlBlocks]:
-        """By site: the blocks that shared_ptr allocates beside objects that exist already."""
+        """By site: the control blocks that shared_ptr allocates for existing objects."""
         found: dict[int, ControlBlocks] = {}
         columns = self.facts.stacks
         fields = ("allocations", "by_operator_new", "bytes", "overhead_bytes", "live_at_peak_blocks",

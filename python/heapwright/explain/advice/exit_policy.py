@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Frees at the end of the process: leave them to the kernel."""
+"""Frees at process exit: leave them to the kernel."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
     freed = sum(run.blocks for run in found)
     yield Advice(
         tuple(site for site, _ in blocks.most_common(5)),
-        f"the process ends with {units.count(freed)} frees in a row, most of them of blocks from here",
+        f"the process ends with {units.count(freed)} frees in a row, most of them of its blocks",
         (
             f"{units.size(sum(run.bytes for run in found))}, {units.duration(took_ns)} before the "
             "process was gone",
         ),
-        "from the first to the last of these frees, destructors included, less the recorder's own time",
+        "from the first to the last of these frees, with destructors, minus the recorder's time",
         HIGH,
         "the process exited right after them",
         took_ns,
@@ -38,12 +38,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "exit_policy",
     "deferred_free",
-    "let what lives until the exit end with the process",
+    "do not destroy what lives until the process exits",
     _find,
     (
-        "a destructor does more than free: flushes a file, closes a connection, removes a lock",
-        "the same code also runs in the middle of a process, as a library's does",
-        "a leak checker must stay quiet: the part destroys under sanitizers and valgrind",
+        "a destructor does more than free: it flushes a file, closes a connection, removes a lock",
+        "the same code also runs in mid-process, as in a library",
+        "a leak checker must stay quiet (under sanitizers and valgrind, the part does destroy)",
     ),
     "skip the frees when the process is about to exit; keep them for leak checkers",
     prelude="""\
@@ -58,6 +58,6 @@ work(table);""",
     after="""\
 static heapwright::lives_until_exit<Table> table(heapwright::exit_policy::bury);
 work(*table);""",
-    unsampled="what is freed in a row takes every call",
+    unsampled="finding runs of frees takes every call",
     stands_beside=True,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A heap that grows, or shrinks and grows again, in small steps: larger ones."""
+"""A heap that grows, or shrinks and grows again, in small steps: use larger ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heapwright.model import KIND_NAMES
 from heapwright.report import units
 
 _LEAST_GROWTHS = 200
-_STEP_BYTES = 132 << 10  # glibc grows its main heap by so much, at least
+_STEP_BYTES = 132 << 10  # glibc grows its main heap by at least this
 _TIMES_OVER = 2
 _MOST_SITES = 5
 
@@ -33,19 +33,19 @@ def _find(of: Evidence) -> Iterator[Advice]:
     doubt = _doubt(of)
     yield Advice(
         tuple(sites[:_MOST_SITES]),
-        f"{units.count(calls)} calls made the heap larger, {units.duration(time_ns / calls)} each",
+        f"{units.count(calls)} calls grew the heap, {units.duration(time_ns / calls)} each",
         (
-            f"{units.count(in_arenas)} of them in arenas of threads, which grow by what is asked for",
+            f"{units.count(in_arenas)} of them in thread arenas, which grow by the requested size",
             f"{units.size((calls - in_arenas) * _STEP_BYTES)} at least in the main heap, whose peak was "
             f"{units.size(of.peak_bytes)}: it shrank in between"
             if shrinks
-            else "the main heap did not grow by more than it ever held",
+            else "the main heap grew by no more than its peak",
         ),
-        "the calls that made the heap larger; "
+        "the calls that grew the heap; "
         + (
-            "first touches of the new pages and the frees that made it smaller may go as well"
+            "first touches of the new pages and the frees that shrank it may go as well"
             if shrinks
-            else f"{units.duration(stays_ns)} of page faults in them, which stay, are left out"
+            else f"{units.duration(stays_ns)} of their page faults remain and are not counted"
         ),
         LOW if doubt else sure,
         f"{why}; but {doubt}" if doubt else why,
@@ -54,24 +54,24 @@ def _find(of: Evidence) -> Iterator[Advice]:
 
 
 def _doubt(of: Evidence) -> str:
-    """What larger steps may cost, or why the heap stays small whatever they are; "" = nothing known."""
+    """What larger steps may cost, or why they have no effect; "" = nothing known."""
     rows = {KIND_NAMES[row.kind]: row for row in of.facts.by_kind}
     if "malloc_trim" in rows:
-        return "the program calls malloc_trim, which makes the heap smaller whatever the settings"
+        return "the program calls malloc_trim, which shrinks the heap regardless of settings"
     if "calloc" in rows and 2 * rows["calloc"].bytes >= of.facts.totals.requested_bytes > 0:
-        return "half or more is calloc's: it clears what the heap keeps, and new pages come clear"
+        return "half or more is calloc's: it must clear reused memory, while new pages are zero"
     return ""
 
 
 def _least_fault_ns(of: Evidence, time_ns: int) -> int:
-    """Of the page faults within heap calls, what is surely in those that took this time."""
+    """The part of the page fault time within heap calls that must be in calls of this total time."""
     others_ns = max(0, of.facts.totals.allocator_ns - time_ns)
     return min(time_ns, max(0, of.facts.kernel.fault_ns - others_ns))
 
 
 _ACTION = (
     f"run it with {TOP_PAD.to(64 << 20)} {TRIM_THRESHOLD.to(512 << 20)} {MMAP_THRESHOLD.to(32 << 20)}, or "
-    "call mallopt for the same; or keep the blocks"
+    "call mallopt; or keep the blocks"
 )
 RULE = Rule(
     "heap_steps",
@@ -79,23 +79,23 @@ RULE = Rule(
     _ACTION,
     _find,
     (
-        f"the memory must go back to the kernel soon: {TRIM_THRESHOLD.price}",
-        "the run is short, or the growth is its warm-up",
-        f"{MMAP_THRESHOLD.variable} is left out: either of the others keeps it at 128 KiB, and larger blocks "
-        "are mapped one by one then",
+        f"the memory must be returned to the kernel soon: {TRIM_THRESHOLD.price}",
+        "the run is short, or the growth is warm-up",
+        f"{MMAP_THRESHOLD.variable} is left out: either of the others fixes it at 128 KiB, and larger blocks "
+        "are then mapped one by one",
     ),
     _ACTION,
     prelude="""\
 #include <malloc.h>
 void work();""",
     before="""\
-work();  // builds much and frees all, again and again: the heap shrinks and grows""",
+work();  // repeatedly allocates much and frees it: the heap shrinks and grows""",
     after="""\
 mallopt(M_TOP_PAD, 64 << 20);
 mallopt(M_TRIM_THRESHOLD, 512 << 20);
 mallopt(M_MMAP_THRESHOLD, 32 << 20);
 work();""",
-    unsampled="a sampled call is a slow one: its time says nothing about the others'",
+    unsampled="sampled calls are slower: their times say nothing about other calls",
     stands_beside=True,
     is_least=True,
 )

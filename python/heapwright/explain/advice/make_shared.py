@@ -10,7 +10,7 @@ from heapwright.explain.advice.rule import HIGH, Advice, Rule
 from heapwright.report import units
 
 _LEAST_BLOCKS = 1000
-_COUNTS_BYTES = 16  # of a control block, which the object's block has to hold then
+_COUNTS_BYTES = 16  # of a control block, which moves into the object's block
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
@@ -20,13 +20,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
         per_block = blocks.usable_bytes / blocks.allocations + (8 if of.is_glibc else 0) - _COUNTS_BYTES
         yield Advice(
             (site,),
-            f"makes {units.count(blocks.allocations)} shared_ptr with a control block in a block of its own",
+            f"makes {units.count(blocks.allocations)} shared_ptr with a separately allocated control block",
             (
                 f"{units.size(blocks.usable_bytes / blocks.allocations)} each; "
                 f"{units.count(blocks.live_at_peak_blocks)} of them lived at the peak",
             ),
-            "the calls for the control blocks and their frees; their size without the counts, with "
-            "their header",
+            "the calls for the control blocks and their frees; their size with header, without the counts",
             HIGH,
             "the constructor of std::shared_ptr from a pointer is above the allocator",
             blocks.time_ns if of.has_times else 0,
@@ -38,11 +37,11 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "make_shared",
     "make_shared_private",
-    "use std::make_shared, or make_shared_private where the constructor is private",
+    "use std::make_shared, or make_shared_private if the constructor is private",
     _find,
     (
-        "weak_ptr outlive large objects: the whole block stays until the last of them is gone",
-        "a deleter of its own is needed",
+        "weak_ptr outlive large objects: the whole block stays until the last one is gone",
+        "a custom deleter is needed",
     ),
     prelude="""\
 #include <heapwright/make_shared_private.hpp>

@@ -31,11 +31,11 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 (
                     f"{units.size(facts.live_at_peak_bytes)} in "
                     f"{units.count(facts.live_at_peak_blocks)} blocks "
-                    f"at the peak, {units.size(of.lost_bytes(site))} of rounding and headers beside them",
+                    f"at the peak, plus {units.size(of.lost_bytes(site))} of rounding and headers",
                 ),
-                "all calls of this site and the frees of its blocks; the allocator's rounding and headers",
+                "all calls of this site and the frees of its blocks; rounding and headers",
                 HIGH if is_all else MEDIUM,
-                "the functions of std:: between allocator and site say so of "
+                "the std:: functions between allocator and site show it for "
                 f"{units.percent(how_many)} of its calls",
                 of.time_of(site) if is_all else int(of.time_of(site) * how_many),
                 of.lost_bytes(site),
@@ -46,13 +46,13 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "node_pool",
     "node_pool",
-    "give the container a node pool: blocks without headers, and all back at once",
+    "give the container a node pool: no block headers, and all nodes freed at once",
     _find,
     (
-        "the order or stable addresses are not needed: a sorted std::vector or an open hash table is "
-        "smaller still",
-        "there are few nodes: each size takes a page",
-        "several threads change the container: a pool is one thread's",
+        "order or stable addresses are not needed: a sorted std::vector or an open-addressing hash "
+        "table is smaller still",
+        "there are few nodes: each size takes at least a page",
+        "several threads change the container: a pool belongs to one thread",
     ),
     prelude="""\
 #include <heapwright/node_pool.hpp>
@@ -60,7 +60,7 @@ RULE = Rule(
     before="""\
 std::map<int, int> prices;
 prices[1] = 100;
-prices.clear();  // one free a node""",
+prices.clear();  // one free per node""",
     after="""\
 using Prices = std::map<int, int, std::less<>, heapwright::node_allocator<std::pair<const int, int>>>;
 heapwright::pooled<Prices> prices;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Objects of one size that are made and freed again and again: an object pool."""
+"""Objects of one size that are repeatedly made and freed: an object pool."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from heapwright.report import units
 _LEAST_TIMES_OVER = 20
 _LEAST_OBJECTS = 1000
 _MOST_FREED = 0.9
-_MOST_TEMPORARY = 0.5  # above it, a local or one kept object does
-_LEAST_BYTES = 64  # what owns buffers is no smaller
+_MOST_TEMPORARY = 0.5  # above it, a local or one kept object is enough
+_LEAST_BYTES = 64  # objects that own buffers are at least this large
 _LARGE = 512
 
 
@@ -38,11 +38,11 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 f"{units.percent(facts.freed / facts.allocations)} of them were freed, after "
                 f"{units.duration(facts.lifetime_sum_ns / max(1, facts.freed))} on average",
             ),
-            "all calls of this site and the frees of its blocks, less the first of each object that "
-            "lives at once",
+            "all calls of this site and the frees of its blocks, except the first call for each object "
+            "alive at once",
             MEDIUM if is_large else LOW,
-            "one size, made and freed again and again"
-            + ("" if is_large else "; a small block is what the heap itself is fastest at"),
+            "one size, repeatedly made and freed"
+            + ("" if is_large else "; but the heap is fastest at small blocks"),
             int(of.time_of(site) * (1 - at_once / facts.allocations)),
         )
 
@@ -50,14 +50,14 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "object_pool",
     "object_pool",
-    "keep the objects in a pool and take them again, with the buffers that they own",
+    "keep the objects in a pool and reuse them with the buffers they own",
     _find,
     (
-        "the object owns no buffers and is cheap to make: then the calls' time is all there is to gain",
-        "the program holds many of them for a moment only: max_idle of them stay",
-        "it must begin empty in ways that clearing its named containers does not reach",
+        "the object owns no buffers and is cheap to make: then only the calls' time is gained",
+        "the program briefly holds many of them: max_idle of them stay",
+        "it must start empty in ways that clearing its named containers does not cover",
     ),
-    "keep freed ones in a list, a bounded one, and take them from there",
+    "keep freed ones in a bounded list, and reuse them",
     prelude="""\
 #include <heapwright/object_pool.hpp>
 #include <memory>
@@ -77,8 +77,8 @@ for (int i = 0; i < 1000; ++i) {
     after="""\
 heapwright::object_pool<Request> pool({.max_idle = 100});
 for (int i = 0; i < 1000; ++i) {
-  auto request = pool.acquire();  // comes back by itself, cleared, with its capacity
+  auto request = pool.acquire();  // returned automatically, cleared, with its capacity
   serve(*request);
 }""",
-    unsampled="how many lived at once, and how long, takes every call",
+    unsampled="knowing how many lived at once, and how long, takes every call",
 )

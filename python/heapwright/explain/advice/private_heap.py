@@ -13,7 +13,7 @@ from heapwright.explain.report import Report
 from heapwright.explain.separation import most_saved
 from heapwright.report import units
 
-_MOST_FREED = 0.25  # of the site's blocks: above it, the site does not tell what stays from what goes
+_MOST_FREED = 0.25  # of the site's blocks: above it, the site does not separate long-lived from temporary
 _FEW_FREED = 0.05
 _LEAST_BLOCKS = 16
 
@@ -29,7 +29,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
     for pin in of.facts.pins:
         facts = of.site(pin.site)
         freed = facts.freed / max(1, facts.allocations)
-        # A block or two at the heap's top are chance: a buffer of stdio's, a table that just grew.
+        # One or two blocks at the heap's top are chance: a stdio buffer, a table that just grew.
         if pin.blocks < _LEAST_BLOCKS:
             continue
         held = min(most_saved(pin, kinds.allocator.header_bytes), free_bytes)
@@ -39,24 +39,24 @@ def _find(of: Evidence) -> Iterator[Advice]:
             continue
         yield Advice(
             (pin.site,),
-            f"{units.counted(pin.blocks, 'block')} of {units.size(pin.live_bytes)} in all keep "
+            f"{units.counted(pin.blocks, 'block')} with {units.size(pin.live_bytes)} keep "
             f"{units.size(held)} of free memory resident",
             (
-                f"{units.size(pin.pinned_bytes)} on {units.count(pin.pages)} pages with no other site's, "
+                f"{units.size(pin.pinned_bytes)} on {units.count(pin.pages)} pages of only this site, "
                 f"{units.size(pin.held_bytes)} below its last block at the heap's top; "
-                f"{units.percent(freed)} of all that it made were freed",
+                f"{units.percent(freed)} of its blocks were freed",
             ),
-            "what is free there, if nothing else came to lie there",
+            "the free memory there, if no other blocks took its place",
             HIGH if freed <= _FEW_FREED and not brief else MEDIUM,
-            "the site separates what stays from what goes; pages are looked at one by one"
-            + (f"; but it was free for {units.duration(lasted)} alone" if brief else ""),
+            "the site separates long-lived from temporary blocks; checked page by page"
+            + (f"; but it was free for only {units.duration(lasted)}" if brief else ""),
             0,
             held,
         )
 
 
 def is_sure(report: Report) -> bool:
-    """Whether it is advised with high confidence, for more than the floor."""
+    """Whether it is advised with high confidence, for a gain above the floor."""
     of = Evidence(report)
     return not of.is_sampled and any(
         one.confidence == HIGH and of.is_worth(0, one.bytes) for one in _find(of)
@@ -66,14 +66,14 @@ def is_sure(report: Report) -> bool:
 RULE = Rule(
     "private_heap",
     "class_heap",
-    "give the blocks that stay a private heap",
+    "give the long-lived blocks a private heap",
     _find,
     (
-        "the site's other blocks go soon: then its heap is full of holes as well",
-        "another allocator is in use in production: it lays blocks elsewhere",
-        "there are few such objects: a private heap keeps a page at least",
+        "most of the site's blocks are short-lived: its private heap would be fragmented too",
+        "production uses another allocator: it places blocks differently",
+        "there are few such objects: a private heap takes at least a page",
     ),
-    "take the blocks that stay from one region of their own",
+    "allocate the long-lived blocks from a separate region",
     prelude="""\
 #include <heapwright/class_heap.hpp>""",
     before="""\
@@ -84,5 +84,5 @@ struct Session : heapwright::class_heap<Session> { int id; };
 Session* make_session() { return new Session(); }  // with heapwright's heap linked or preloaded""",
     of_resident=True,
     change="segregate",
-    unsampled="which page holds a block takes every block",
+    unsampled="knowing which pages hold blocks takes every block",
 )

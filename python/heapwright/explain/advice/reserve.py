@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Buffers that grow in many steps: ask for the whole at once."""
+"""Buffers that grow in many steps: request the final size at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
 from heapwright.model.facts import CopiedGrowth, ReallocChains
 from heapwright.report import units
 
-_LEAST_STEPS = 2.0  # a buffer, on average
+_LEAST_STEPS = 2.0  # per buffer, on average
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
@@ -18,7 +18,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         if chains.steps >= _LEAST_STEPS * chains.chains and not of.is_a_pool(chains.site):
             yield _of_reallocs(of, chains)
     for growth in of.facts.copied_growths:
-        # Sizes that vary in a queue of one look like growth now and then.
+        # Varying sizes in a queue of one buffer sometimes look like growth.
         is_growth = growth.chains and growth.steps >= _LEAST_STEPS * max(1, growth.chains)
         if is_growth and not of.is_a_pool(growth.site):
             yield _of_copies(of, growth)
@@ -33,12 +33,12 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
         f"to {units.size(final)} on average",
         (
             f"{units.count(chains.moved)} of the reallocs moved the buffer, "
-            f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps a buffer, "
+            f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps per buffer, "
             f"{chains.longest_steps} the longest",
         ),
-        "the time of these reallocs, their copying in it",
+        "the time of these reallocs, including their copies",
         HIGH,
-        "each realloc is in the recording",
+        "every realloc is in the recording",
         chains.steps_ns if of.has_times else 0,
     )
 
@@ -59,13 +59,11 @@ def _of_copies(of: Evidence, growth: CopiedGrowth) -> Advice:
             f"{units.size(growth.final_p50_bytes)} or less, 90 % at "
             f"{units.size(growth.final_p90_bytes)} or less",
         ),
-        "from the new block's call to the old one's free, the copy between them, less the recorder's "
-        "own time; the copy with 1 ns a byte at most",
+        "from the new block's call to the old one's free, including the copy at 1 ns per byte at "
+        "most, minus the recorder's time",
         HIGH if known else MEDIUM,
-        f"the blocks are a {known}'s"
-        if known
-        else "a larger block and the free of a smaller one, again and again",
-        # What lies between the calls is not all the copy.
+        f"the blocks are a {known}'s" if known else "repeatedly a larger block and the free of a smaller one",
+        # The time between the calls is not only the copy.
         min(
             max(0, growth.time_ns - cost_ns),
             int(of.time_of(growth.site) * needless) + of.copies_ns(growth.site),
@@ -78,11 +76,11 @@ def _of_copies(of: Evidence, growth: CopiedGrowth) -> Advice:
 RULE = Rule(
     "reserve",
     "",
-    "call reserve() with what is known of the final size, before the first element",
+    "call reserve() with the expected final size, before the first element",
     _find,
     (
-        "nothing is known of the final size, or it varies widely: what is reserved and not used stays",
-        "reserve() is called again for every element: that grows one by one",
+        "the final size is unknown or varies widely: unused capacity stays allocated",
+        "reserve() would be called for every element: that grows one by one",
     ),
     "allocate the expected size at once, or let each realloc at least double it",
     prelude="""\
@@ -100,6 +98,6 @@ std::vector<int> values;
 values.reserve(expected);
 for (std::size_t i = 0; i < expected; ++i) values.push_back(next_value());
 use(values);""",
-    unsampled="how a buffer grew takes each of its steps",
+    unsampled="knowing how a buffer grew takes each of its steps",
     change="reserve",
 )

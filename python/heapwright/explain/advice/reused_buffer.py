@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Allocate, use, free, with nothing between: memory on the stack, or one buffer that is kept."""
+"""Allocate, use, free, with no allocation between: stack memory, or one reused buffer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _find(of: Evidence) -> Iterator[Advice]:
             continue
         is_small = sizes.p99_bytes <= _ON_THE_STACK
         room = (
-            f"99 % of them fit {units.size(sizes.p99_bytes)}: room on the stack does"
+            f"99 % of them fit {units.size(sizes.p99_bytes)}: use stack memory"
             if is_small
-            else f"99 % of them fit {units.size(sizes.p99_bytes)}: one kept buffer that grows does"
+            else f"99 % of them fit {units.size(sizes.p99_bytes)}: use one kept buffer that grows"
         )
         yield Advice(
             (site,),
             f"{units.count(facts.temporaries)} blocks were freed before their thread allocated again",
-            (room, f"sizes asked for: {of.sizes_in_words(site)}"),
+            (room, f"requested sizes: {of.sizes_in_words(site)}"),
             "the calls of this site and the frees of its blocks",
             HIGH if part >= 0.99 else MEDIUM,
-            f"{units.percent(part)} of the site's blocks were so",
+            f"{units.percent(part)} of the site's blocks were",
             int(of.time_of(site) * part),
         )
 
@@ -40,14 +40,14 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "reused_buffer",
     "small_vector",
-    "use room on the stack for what is small, or clear and fill one buffer again",
+    "use stack memory for small sizes, or clear and refill one buffer",
     _find,
     (
-        "the block is handed on, or kept for longer in other runs than in this one",
-        "the sizes have no bound: a kept buffer stays as large as its largest use",
-        "the function is called recursively, or by several threads, with one buffer for all",
+        "the block is passed on, or kept for longer in other runs",
+        "the sizes are unbounded: a kept buffer stays as large as its largest use",
+        "the function is recursive or called by several threads, with one buffer for all",
     ),
-    "use an array on the stack for what is small, or keep one buffer across the calls",
+    "use an array on the stack for small sizes, or keep one buffer across calls",
     prelude="""\
 #include <heapwright/small_vector.hpp>
 #include <cstddef>
@@ -66,5 +66,5 @@ for (int i = 0; i < 1000; ++i) {
   heapwright::small_vector<char, 256> line(size);  // the heap only beyond 256
   fill(line.data(), size);
 }""",
-    unsampled="what a thread does between an allocation and its free takes every call",
+    unsampled="knowing what a thread does between an allocation and its free takes every call",
 )

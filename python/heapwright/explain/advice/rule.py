@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a rule is, and what it finds."""
+"""Rules and their advice."""
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ CONFIDENCES = (HIGH, MEDIUM, LOW)
 class Advice(NamedTuple):
     """One piece of advice.
 
-    sites: by number, the one with most to gain first.
-    pattern: what was seen, with its figures, as the rest of a sentence that begins with the site.
-    time_ns, bytes: at most so much is to gain; 0 = nothing of it, or not known.
-    bytes_each: of these, of each block of the first site that lived at the peak; in samples their number
-    is an estimate.
-    what: the bound in words: which time, which bytes.
-    change_bytes: what the rule's change takes as its number; 0: none.
-    confidence, why: how sure it is that the pattern is there and the part fits.
+    sites: by number, largest gain first.
+    pattern: what was found, with figures, as the end of a sentence that begins with the site.
+    time_ns, bytes: upper bounds of the gain; 0 = none, or not known.
+    bytes_each: the same per block of the first site at the peak; with samples their number is an
+    estimate.
+    what: which time and bytes the bound covers, in words.
+    change_bytes: the number for the rule's change; 0: none.
+    confidence, why: how sure it is that the pattern exists and the part fits.
     """
 
     sites: tuple[int, ...]
@@ -38,15 +38,15 @@ class Advice(NamedTuple):
 class Rule(NamedTuple):
     """What to look for, and what to do about it.
 
-    part: of docs/parts; "" = none.
-    action: what to do, to a program in C++; in_c: to others. "" = nothing to say to these.
-    before, after: ten lines each, which compile with `prelude` in front.
-    when_not: where it does not pay.
+    part: from docs/parts; "" = none.
+    action: what to do in a C++ program; in_c: in others. "" = no advice for these.
+    before, after: ten lines each, which compile after `prelude`.
+    when_not: when it does not pay.
     unsampled: why samples do not answer it; "" = they do.
-    change: what `heapwright replay --change` calls it; "" = a replay cannot make it.
-    is_least: the recording has a part of the gain alone, so it is no bound from above.
-    of_resident: its bytes are of resident memory at a scan, not of the peak.
-    stands_beside: told whatever else is said of the site: it is about when blocks end, or a setting.
+    change: its name in `heapwright replay --change`; "" = a replay cannot try it.
+    is_least: the recording shows only part of the gain, so it is not an upper bound.
+    of_resident: its bytes are resident memory at a scan, not part of the peak.
+    stands_beside: shown besides other advice for the site: it is about when blocks end, or a setting.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of frees: which are the process's last act, and which are pauses before."""
+"""Runs of frees: those with which the process ends, and those that are pauses before."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import pairwise
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.model.facts import ReleaseRun
 
-_LARGEST_GAP = 0.25  # of the runs after it: what else happens at an end
-_ANY_GAP_NS = 50_000_000  # a thread that was preempted, or waited for the recorder
-_MOST_ALLOCATIONS = 0.05  # for each free from the first of them to the end
+_LARGEST_GAP = 0.25  # of the following runs: other work at exit
+_ANY_GAP_NS = 50_000_000  # the thread was preempted, or waited for the recorder
+_MOST_ALLOCATIONS = 0.05  # per free, from the first of them to the end
 
 
 def last_runs(of: Evidence) -> list[ReleaseRun]:
-    """The runs of frees with which a process ends that was recorded to its own end."""
+    """The runs of frees at the end of a process that was recorded to its exit."""
     report = of.report
     if (
         report.trace.end.reason != "exited"
@@ -31,7 +31,7 @@ def last_runs(of: Evidence) -> list[ReleaseRun]:
         found.append(run)
         spans_ns += span_ns
         begin_ns = min(begin_ns, run.begin_ns)
-    # The step in which they begin has what came before as well.
+    # The step in which they begin also has earlier calls.
     steps = [step for before, step in pairwise(of.facts.timeline) if before.time_ns >= begin_ns]
     allocations = sum(step.allocations for step in steps)
     is_end = allocations <= _MOST_ALLOCATIONS * sum(step.releases for step in steps)
@@ -39,5 +39,5 @@ def last_runs(of: Evidence) -> list[ReleaseRun]:
 
 
 def span_ns(of: Evidence, run: ReleaseRun) -> int:
-    """How long the run took, destructors and all, without what the recorder took."""
+    """Duration of the run of frees with destructors, minus the recorder's time."""
     return max(0, run.end_ns - run.begin_ns - int(run.blocks * of.release_cost_ns))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A setting of the C library's allocator that makes large blocks dear."""
+"""A setting of the C library's allocator that makes large blocks expensive."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def _find(of: Evidence) -> Iterator[Advice]:
     time_ns = sum(map(of.time_of, sites))
     calls = sum(of.site(site).allocations for site in sites)
     why = (
-        f"the threshold stays where it is by {' and '.join(fixed)}"
+        f"the threshold is fixed by {' and '.join(fixed)}"
         if fixed
         else "glibc maps each block of 32 MiB or more"
     )
     yield Advice(
         tuple(sites),
-        f"{units.count(calls)} blocks, half of them or more of {units.size(from_bytes)} and above: each of "
-        "these costs the kernel a mapping",
+        f"{units.count(calls)} blocks, at least half of them of {units.size(from_bytes)} or more: each "
+        "costs the kernel a mapping",
         (
             f"{units.duration(time_ns / max(1, calls))} each, made and freed; their first touch of "
-            "each page comes on top",
+            "each page costs extra",
             why,
         ),
         "the calls of these sites and the frees of their blocks",
         HIGH,
-        "the blocks are usable to the end of a page, as mapped ones are alone",
+        "the blocks are usable to the end of a page, which only mapped ones are",
         time_ns,
     )
 
 
 def _threshold(allocator: Allocator) -> int:
-    """The size from which blocks are mapped, as far as settings tell."""
+    """The size from which blocks are mapped, according to the settings."""
     value = MMAP_THRESHOLD.number_in(allocator.settings)
     if value is not None:
         return value
@@ -61,20 +61,20 @@ def _threshold(allocator: Allocator) -> int:
 RULE = Rule(
     "setting",
     "",
-    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or remove the setting; or keep the buffers",
+    "raise the threshold with mallopt(M_MMAP_THRESHOLD, ...) or remove the setting; or keep the buffers",
     _find,
     (
-        "the memory must go back to the kernel at once: mapped blocks do, others stay as free memory",
-        "there is room for few such blocks: a heap that keeps them may need twice as much",
+        "freed memory must be returned to the kernel at once: only mapped blocks do that",
+        "memory is tight: a heap that keeps such blocks may need twice as much",
     ),
-    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or remove the setting; or keep the buffers",
+    "raise the threshold with mallopt(M_MMAP_THRESHOLD, ...) or remove the setting; or keep the buffers",
     prelude="""\
 #include <malloc.h>
 void work();""",
-    before="work();  // each block above the threshold: one mmap, one munmap, and its pages anew",
+    before="work();  // each block above the threshold: one mmap, one munmap, and new pages",
     after="""\
 mallopt(M_MMAP_THRESHOLD, 256 << 20);
 mallopt(M_TRIM_THRESHOLD, 512 << 20);
 work();""",
-    unsampled="a sampled call is a slow one: its time says nothing about the others'",
+    unsampled="sampled calls are slower: their times say nothing about other calls",
 )

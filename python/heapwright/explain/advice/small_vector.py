@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Vectors that stay small: a vector with room inside."""
+"""Vectors that stay small: a vector with inline storage."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def _find(of: Evidence) -> Iterator[Advice]:
 
 def _advice(of: Evidence, site: int, vectors: int, fitting: float, room: int) -> Advice:
     facts, least = of.site(site), max(1, of.sizes(site).min_bytes)
-    room = min(room, of.sizes(site).max_bytes)  # a percentile is right within 6.25 %
+    room = min(room, of.sizes(site).max_bytes)  # percentiles have an error of up to 6.25 %
     room = max(least, room - room % least)
     grew = facts.allocations > vectors
     if grew:
         elements = f"N = {room // least}, if the smallest request ({units.size(least)}) is one element"
     else:
         elements = f"N = {units.size(room)} / sizeof of an element"
-    # A vector that does not fit needs one block still.
+    # A vector that does not fit still needs one block.
     saved = 1 - vectors * (1 - fitting) / max(1, facts.allocations)
     return Advice(
         (site,),
         f"{units.count(vectors)} vectors made {units.count(facts.allocations)} blocks, and "
         f"{units.percent(fitting)} "
         f"of them never needed more than {units.size(room)}",
-        (elements, f"sizes asked for: {of.sizes_in_words(site)}"),
-        "the calls of this site and the frees that room inside makes needless; their copies with 1 ns a byte",
+        (elements, f"requested sizes: {of.sizes_in_words(site)}"),
+        "the calls of this site and the frees that inline storage avoids; their copies at 1 ns per byte",
         HIGH if fitting >= _MOST else MEDIUM,
-        "the blocks are std::vector's, as its functions above the allocator say",
+        "the blocks are std::vector's, by the functions above the allocator",
         int((of.time_of(site) + of.copies_ns(site)) * saved),
         change_bytes=room,
     )
@@ -60,11 +60,11 @@ def _advice(of: Evidence, site: int, vectors: int, fitting: float, room: int) ->
 RULE = Rule(
     "small_vector",
     "small_vector",
-    "use a vector with that room inside the object",
+    "use a vector with that much inline storage",
     _find,
     (
         "references to elements must survive a move of the vector",
-        "the vectors stand in large arrays: the room that is not used is paid for there",
+        "the vectors are in large arrays: unused inline storage costs memory there",
         "most are much larger in production than in this run",
     ),
     prelude="""\
@@ -85,5 +85,5 @@ for (int i = 0; i < 1000; ++i) {
   for (int value : found) use(value);
 }""",
     change="small_vector",
-    unsampled="which block a vector gave up for a larger one takes every call",
+    unsampled="knowing which block a vector replaced by a larger one takes every call",
 )

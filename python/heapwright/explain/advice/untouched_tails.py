@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Large blocks that are hardly touched: ask for less."""
+"""Large blocks that are hardly touched: request less."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         seen.setdefault(row.site, []).append(row)
     swapped = sum(scan.swapped_bytes for scan in of.facts.residency)
     for site, rows in seen.items():
-        # The scan at which most of the site was touched: later ones may be before its use.
+        # The scan at which most of the site was touched: others may precede its use.
         least = min(rows, key=lambda row: row.untouched_bytes / row.live_bytes)
         is_much = least.untouched_bytes >= max(_LEAST_BYTES, _LEAST_SHARE * least.live_bytes)
         if swapped or not is_much or of.is_a_pool(site):
@@ -34,9 +34,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 f"at the scan {units.duration(last.time_ns)} into the run, and no less at "
                 f"{units.counted(len(rows) - 1, 'other')}",
             ),
-            "what is asked for and counts against limits of address space; resident memory does not shrink",
+            "address space, which counts against limits; resident memory does not shrink",
             LOW,
-            "the kernel has no page there; whether that is meant, only its author knows",
+            "the kernel has no page there; whether that is intended, only its author knows",
             0,
             least.untouched_bytes,
         )
@@ -45,13 +45,13 @@ def _find(of: Evidence) -> Iterator[Advice]:
 RULE = Rule(
     "untouched_tails",
     "",
-    "ask for what is used, and grow; or map a reserve of address space, where that is meant",
+    "request what is used, and grow; or map address space if a reserve is intended",
     _find,
     (
-        "the rest is used later than this recording shows",
-        "it is a reserve on purpose: untouched pages cost no memory",
+        "the rest is used after this recording",
+        "it is an intended reserve: untouched pages cost no memory",
     ),
-    "ask for what is used, and grow",
+    "request what is used, and grow",
     prelude="""\
 #include <cstddef>
 #include <vector>
@@ -65,5 +65,5 @@ fill(buffer);""",
 std::vector<char> buffer;
 buffer.reserve(expected);
 fill(buffer);""",
-    unsampled="which page holds a block takes every block",
+    unsampled="knowing which pages hold blocks takes every block",
 )

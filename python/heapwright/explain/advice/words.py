@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The advice for people."""
+"""The advice as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MUCH = 0.1  # of the time
 
 
 def gain(row: Answer) -> str:
-    """The bound in a few words; of a rule that sees a part of the gain, the bound of that part."""
+    """The bound in a few words; of a rule that sees only part of the gain, the bound of that part."""
     gains = []
     if row["gain_ns"]:
         gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
@@ -21,14 +21,14 @@ def gain(row: Answer) -> str:
         size = units.size(row["gain_bytes"])
         if "gain_bytes" in row.get("intervals", ()):
             size = estimates.shown(row, "gain_bytes", units.size)
-        whole = "what is resident" if row["gain_is_resident"] else "the peak"
+        whole = "resident memory" if row["gain_is_resident"] else "the peak"
         gains.append(f"{size} ({units.percent(row['bytes_share'])} of {whole})")
     text = " and ".join(gains)
     return f"at most {text}{' of these calls, elsewhere unknown' if row['gain_is_least'] else ''}"
 
 
 def measured(row: Answer) -> str:
-    """What a replay of the change gave: CPU time −31 % (−936 ms), peak as before; empty without one."""
+    """What a replay of the change measured: CPU time −31 % (−936 ms), peak as before; empty without one."""
     return replayed.in_words(row["replayed"])
 
 
@@ -37,25 +37,25 @@ def owned(row: Answer) -> str:
 
 
 def nothing(answer: Answer) -> str:
-    """Where the calls take much, that nothing is known against it is another thing."""
+    """The sentence without advice; it differs if the calls take much time."""
     part = answer["allocator_share"]
-    took = f"all heap calls took {units.percent(part)} of their threads' time, less the recorder's"
+    took = f"all heap calls took {units.percent(part)} of their threads' time, without the recorder's"
     if part >= _MUCH:
-        text = f"no advice, though {took}: no rule knows a part or a setting against it"
+        text = f"no advice, though {took}: no rule knows a part or setting that helps"
     else:
-        text = "nothing worth fixing by a part or a setting"
+        text = "no part or setting is worth trying"
         if answer["keeps_free_memory"]:
-            text = "no advice on the calls, though free memory stays"
+            text = "no advice on the calls, though free memory stays resident"
         text += f": {took}" if answer["durations_recorded"] else ""
     below = answer["largest_below"]
     if below["rule"]:
         most = gain(below).removeprefix("at most ")
-        text += f"; the most that one change would give is {most}"
+        text += f"; one change would gain at most {most}"
     return text
 
 
 def show(answer: Answer) -> widgets.RenderableType:
-    """One paragraph each: the site, the gain, the evidence, and the part with its code once."""
+    """One paragraph each: the site, gain and evidence; each part's code only once."""
     parts: list[widgets.RenderableType] = []
     shown: set[str] = set()
     for number, row in enumerate(answer["advice"], 1):
@@ -66,7 +66,7 @@ def show(answer: Answer) -> widgets.RenderableType:
             ("seen", "; ".join((row["pattern"], *row["evidence"]))),
             ("do", f"{row['action']}{owned(row)}"),
             ("gain", f"{gain(row)}: {row['what']}. {bound}"),
-            ("sure", f"{row['confidence']}: {row['why']}"),
+            ("confidence", f"{row['confidence']}: {row['why']}"),
             ("not if", "; ".join(row["when_not"])),
         ]
         if row["other_sites"]:
@@ -89,15 +89,15 @@ def show(answer: Answer) -> widgets.RenderableType:
                 parts += [widgets.Text(f"   {name}:", style="dim"), widgets.Text(lines)]
         parts.append(widgets.Text())
     if not answer["advice"]:
-        parts.append(widgets.Text(nothing(answer) if answer["is_whole"] else "nothing in what was recorded"))
+        parts.append(widgets.Text(nothing(answer) if answer["is_whole"] else "none for the recorded part"))
     if answer["left_out"]:
         names = ", ".join(row["rule"] for row in answer["left_out"])
         parts.append(
             widgets.Text(f"these rules need a full recording, without --sample: {names}", style="dim")
         )
     floor = (
-        f"said from {units.percent(answer['least_time_share'])} of the run's time or "
-        f"{units.percent(answer['least_bytes_share'])} of the peak on"
+        f"reported from {units.percent(answer['least_time_share'])} of the run's time or "
+        f"{units.percent(answer['least_bytes_share'])} of the peak"
     )
     parts.append(widgets.Text(floor, style="dim"))
     return widgets.Group(*parts)
