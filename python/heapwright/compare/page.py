@@ -54,7 +54,7 @@ def _body(document: Document, top: int, call_paths: list[Markup]) -> list[Markup
             if (advice := show.advice(document))
             else []
         ),
-        _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document, top))),
+        _section("Reliability", *(tag("p", line, class_="note") for line in show.below(document, top))),
     ]
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A recording's heap calls on other allocators and settings: what they would take, and how sure that is."""
+"""Replays a recording's heap calls on other allocators and settings: their cost, and its certainty."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Where the calls' time goes: by call site beside the reference's, by function and size, and by all three.
+"""Where the calls' time goes: by call site compared to the reference, by function and size, and by all three.
 
-A time is the least of an operation over the runs of one candidate, which leaves out most of what other
-processes took. A site's time is that of its allocations, of writing to fresh pages of their blocks, and of
-these blocks' releases.
+A time is an operation's minimum over the runs of one candidate, which excludes most disturbance by other
+processes. A site's time is that of its allocations, of writing to fresh pages of their blocks, and of
+releasing these blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heapwright.measure.runner import Arm
 from heapwright.model.sites import Sites
 from heapwright.replay.site_differences import Sum, differing, named, relative_noise, total
 
-# So many calls must be slower than a percentile for it to be known.
+# This many calls must be slower than a percentile for it to be known.
 _LEAST_SLOWER = 10
 _PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
 Document = dict[str, Any]
@@ -27,10 +27,10 @@ _Group = tuple[str, int]
 
 @dataclass(slots=True)
 class CallTimes:
-    """What one candidate's calls take."""
+    """The times of one candidate's calls."""
 
     sites: dict[int, Sum] = field(default_factory=dict)
-    # Of a site by function and size; of fewer than 20 calls nothing is known.
+    # Of a site by function and size; fewer than 20 calls give no figures.
     percentiles: dict[int, dict[_Group, Document]] = field(default_factory=dict)
     functions: list[Document] = field(default_factory=list)
     whole_functions: list[Document] = field(default_factory=list)
@@ -45,7 +45,7 @@ class CallTimes:
 def read(
     sums: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]
 ) -> CallTimes:
-    """What `heapwright-replay times` says; the runs know what a tick is. runs must not be empty."""
+    """Parses the output of `heapwright-replay times`; the runs have the length of a tick. runs: not empty."""
     ns = median(float(run["ns_per_tick"]) for run in runs)
     found = CallTimes()
     for stack, calls, ticks in zip(sums["stacks"], sums["stack_calls"], sums["stack_ticks"], strict=True):
@@ -84,7 +84,7 @@ def _percentiles(group: Mapping[str, Any], ns: float) -> Document:
 
 
 def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> Document:
-    """own beside the reference, and the sites that make the difference."""
+    """own compared to the reference, and the sites that make the difference."""
     whole = own.ns - reference.ns
     return {
         "ns": own.ns,
@@ -110,7 +110,7 @@ def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites:
 
 
 def _latency(own: Mapping[_Group, Document], reference: Mapping[_Group, Document]) -> list[Document]:
-    """Of a site, what both have; the largest part of its calls first."""
+    """A site's call kinds present in both; the largest part of its calls first."""
     both = sorted((group for group in own if group in reference), key=lambda group: -own[group]["calls"])
     return [
         {
@@ -127,9 +127,9 @@ NOTHING: Document = {"call_sites": None, "functions": None, "whole_functions": N
 
 
 def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> list[Document]:
-    """For each candidate what its document has of its calls; None where it failed.
+    """The document's call figures for each candidate; None if it failed.
 
-    The reference has no sites. said: by the arm's place, what `heapwright-replay times` said.
+    The reference has no sites. said: output of `heapwright-replay times` by the arm's index.
     """
     found = {place: read(sums, arms[place].runs, sites.site_of_stack) for place, sums in said.items()}
     reference, control = found.get(0), found.get(1)

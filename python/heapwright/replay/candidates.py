@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a recording is replayed on: an allocator with settings. The first is what it was recorded on."""
+"""The candidates of a replay: allocators with settings. The first is what it was recorded on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _C_LIBRARY = "libc.so.6"
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Allocator):
-    """An allocator with settings; variables: the environment that brings them about.
+    """An allocator with settings; variables: the environment that applies them.
 
     change: the text of the change with which the recording is replayed; "": as recorded.
     """
@@ -29,15 +29,15 @@ class Candidate(Allocator):
     change: str = ""
 
     def environment(self) -> dict[str, str]:
-        """The environment of a process that it serves, without settings of others."""
+        """The environment of a process that it serves, without other allocators' settings."""
         own = {name: value for name, value in os.environ.items() if not settings.is_of_allocators(name)}
         own.pop("LD_PRELOAD", None)
         return {**own, **self.variables, **({"LD_PRELOAD": self.path} if self.path else {})}
 
     def command(self, program: str, brings_own: bool = False) -> str:
-        """How to run the program so; brings_own: by itself it runs on another allocator than the C library's.
+        """The command to run the program with it; brings_own: the program brings its own allocator.
 
-        A program that is linked with an allocator calls the C library's where that comes first.
+        A program linked with an allocator calls the C library's if that comes first.
         """
         preload = self.path or (_C_LIBRARY if brings_own else "")
         variables = {**self.variables, **({"LD_PRELOAD": preload} if preload else {})}
@@ -47,7 +47,7 @@ class Candidate(Allocator):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The candidates, the reference first. is_recorded: it is what the recording ran on."""
+    """The candidates, the reference first. is_recorded: the reference is what the recording ran on."""
 
     candidates: list[Candidate]
     is_recorded: bool
@@ -57,7 +57,7 @@ class Chosen:
 def choose(
     shelf: Shelf, metadata: Metadata, on: Sequence[str], sets: Sequence[str], searches: bool = False
 ) -> Chosen:
-    """Everything named, or all that is here; searches: with a grid of settings for each. MeasureError."""
+    """All named allocators, or all installed; searches: with a grid of settings for each. MeasureError."""
     parsed = [settings.parse(text) for text in sets]
     asked = len(parsed)
     notes: list[str] = []
@@ -103,7 +103,7 @@ def _plain(allocator: Allocator) -> Candidate:
 
 
 def _with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Results are kept by name."""
+    """Makes names unique, as results are kept by name."""
     seen: dict[str, int] = {}
     named = []
     for candidate in candidates:
@@ -114,10 +114,10 @@ def _with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _recorded(shelf: Shelf, metadata: Metadata, on: Sequence[str], notes: list[str]) -> Candidate | None:
-    """What the recording says it ran on, with its settings; None where that is not here.
+    """The allocator that the recording ran on, with its settings; None if it is not installed.
 
-    A recording may be anybody's: a library that only it names is not loaded, and a setting that names a file
-    is not set.
+    Recordings are untrusted: a library named only by one is not loaded, and settings that name files are
+    not set.
     """
     given = metadata.condition_values
     variables = {name: value for name, value in given.items() if settings.is_of_allocators(name)}
@@ -132,34 +132,38 @@ def _recorded(shelf: Shelf, metadata: Metadata, on: Sequence[str], notes: list[s
             base = _trusted(shelf, path, on)
             version = name.partition(" ")[2] or base.version
         else:
-            notes.append(f"recorded on {metadata.allocator or 'an unknown allocator'}, which is not here")
+            notes.append(
+                f"recorded on {metadata.allocator or 'an unknown allocator'}, which is not installed"
+            )
             return None
     except MeasureError as error:
-        notes.append(f"recorded on {metadata.allocator}, which cannot be replayed on: {error}")
+        notes.append(f"recorded on {metadata.allocator}, which a replay cannot use: {error}")
         return None
     if version and base.version and version != base.version:
-        notes.append(f"recorded on {name}; here is {base.version}")
+        notes.append(f"recorded on {name}; installed is {base.version}")
     settings_words = ",".join(f"{variable}={value}" for variable, value in variables.items())
     return Candidate(f"{base.name} {settings_words}".strip(), base.version, base.path, variables)
 
 
 def _name_and_path(allocator: str) -> tuple[str, str]:
-    """Of what a recording names; one that was cut has the path alone."""
+    """The version in a recording's allocator name; a cut recording has only the path."""
     found = re.fullmatch(r"(.*?)(?: \((/.*)\))?", allocator)
     name, path = (found[1], found[2] or "") if found else ("", "")
     return ("", name) if name.startswith("/") else (name, path)
 
 
 def is_c_library(allocator: str) -> bool:
-    """Whether that is what a recording names."""
+    """Whether this is the allocator that a recording names."""
     name, path = _name_and_path(allocator)
     return name.startswith(REFERENCE) or (not name and Path(path).name == _C_LIBRARY)
 
 
 def _trusted(shelf: Shelf, path: str, on: Sequence[str]) -> Allocator:
-    """The library at the path that the recording names: one of this machine's, or one that the user names."""
+    """The library at the path that the recording names: an installed one, or one that the user names."""
     resolved = str(Path(path).resolve())
     known = next((name for name, file in shelf.files().items() if file == resolved), "")
     if not known and resolved not in [str(Path(name).resolve()) for name in on if "/" in name]:
-        raise MeasureError(f"a recording's word is not enough to load {path}; --on {shlex.quote(path)} does")
+        raise MeasureError(
+            f"{path} is not loaded just because a recording names it; --on {shlex.quote(path)} loads it"
+        )
     return shelf.choose([known or path])[0]

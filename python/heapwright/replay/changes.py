@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What --change asks for: blocks of call sites that are served otherwise than the recording did.
+"""Parses --change: serves blocks of call sites differently than recorded.
 
-Which changes there are, and what each does, the replay's program says (src/replay/change.hpp).
+The changes and their effects are in src/replay/change.hpp.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from heapwright.model.selectors import selected, why_none
 from heapwright.model.sites import Site
 from heapwright.report import units
 
-# Behind it comes another change: names of functions and libraries have a + as well.
+# Another change follows; names of functions and libraries may also contain a +.
 _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 
-# Of a small_vector the larger owners are missing; reserve takes a block's last capacity, where a program asks
-# for what it needs.
+# small_vector leaves out the larger owners; reserve takes a block's last capacity, while a program requests
+# what it needs.
 AT_LEAST, AT_MOST = "at least", "at most"
 _BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
 
-# Calls are gone, or come from a free list of the part's own: they meet no more of the allocator's memory
+# Calls are gone, or served from the part's own free list: they touch no more of the allocator's memory
 # than before.
 _LEAVE_CALLS_OUT = {"arena", "node_pool", "buffer_cache", "reserve", "small_vector"}
 
-# Another thread frees, when it comes to run: full speed does not have the program's moments.
+# Another thread frees when it gets to run: full speed does not have the program's timing.
 _GO_BY_THE_CLOCK = {"deferred_free"}
 
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
@@ -37,9 +37,9 @@ _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is done to the blocks of some sites.
+    """A change to the blocks of some sites.
 
-    words: as the replay's program takes it (arena, small_vector:64, buffer_cache:buffers=9).
+    words: as an argument of heapwright-replay (arena, small_vector:64, buffer_cache:buffers=9).
     """
 
     words: str
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """text: as it was typed; stacks: for each call stack the number of its part from 1 on, 0: of none."""
+    """text: as typed; stacks: for each call stack the number of its part from 1 on, 0: none."""
 
     text: str
     parts: tuple[Part, ...]
@@ -64,18 +64,18 @@ class Change:
 
 
 def memory_bounds(text: str) -> set[str]:
-    """Whether the program has at least, or at most, a replay's memory with this change; empty: as much."""
+    """Whether the program would have at least, or at most, the replay's memory with the change; "": equal."""
     words = (part.partition("@")[0] for part in _NEXT.split(text))
     return {_BOUNDS[name] for word in words if (name := word.partition(":")[0]) in _BOUNDS}
 
 
 def leaves_calls_out(text: str) -> bool:
-    """Whether this change, on the recorded allocator, is one that has the allocator called less often."""
+    """Whether this change, on the recorded allocator, reduces the allocator's calls."""
     return bool(text) and _names(text) <= _LEAVE_CALLS_OUT
 
 
 def goes_by_the_clock(text: str) -> bool:
-    """Whether what this change takes depends on when threads run."""
+    """Whether the cost of this change depends on when threads run."""
     return not _names(text).isdisjoint(_GO_BY_THE_CLOCK)
 
 
@@ -84,7 +84,7 @@ def _names(text: str) -> set[str]:
 
 
 def parse(text: str, trace: Trace) -> Change:
-    """ARENA@SITE,…, or several with + between them: MeasureError where it is none, or names no site.
+    """Parses CHANGE@SITE,…, or several joined by +: MeasureError if it is invalid or names no site.
 
     A site is a function, function@file:line, or its number in explain's JSON.
     """
@@ -93,23 +93,23 @@ def parse(text: str, trace: Trace) -> Change:
     part_of: dict[int, int] = {}
     wanted = _NEXT.split(text)
     if len(wanted) > _MOST_PARTS:
-        raise MeasureError(f"at most {_MOST_PARTS} changes fit into one --change, this has {len(wanted)}")
+        raise MeasureError(f"one --change takes at most {_MOST_PARTS} changes, not {len(wanted)}")
     for number, words in enumerate(wanted, 1):
         name, chosen = _part(text, words, list(sites))
         parts.append(Part(name, tuple(map(str, chosen))))
         for site in chosen:
             if site.number in part_of:
-                raise MeasureError(f"--change {text}: {site} is named twice; a block is served one way")
+                raise MeasureError(f"--change {text}: {site} is named twice")
             part_of[site.number] = number
     return Change(text, tuple(parts), bytes(part_of.get(number, 0) for number in sites.site_of_stack))
 
 
 def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
-    """What is done, and where."""
+    """The change and its sites."""
     name, separator, selectors = words.partition("@")
     wanted = [part for part in _parts(selectors) if part]
     if not separator or not name or not wanted:
-        raise MeasureError(f"--change {text}: what is to change and where, as arena@parse_line")
+        raise MeasureError(f"--change {text}: name the change and where, as in arena@parse_line")
     chosen: dict[int, Site] = {}
     for selector in wanted:
         found = selected(sites, selector)
@@ -120,7 +120,7 @@ def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Between commas, but those of template arguments and parameters."""
+    """Splits at commas, except those in template arguments and parameters."""
     depth, begin = 0, 0
     for at, letter in enumerate(text):
         if letter in "(<{[":
@@ -134,7 +134,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def as_records(change: Change, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One for each part. plan: what the replay's program said of the changed plan."""
+    """One record per part. plan: heapwright-replay's output for the changed plan."""
     return [
         {
             "text": change.text,
@@ -174,17 +174,17 @@ def _about_events(record: Mapping[str, Any]) -> str:
         "arena": f"the arena is reset {units.counted(count, 'time')}",
         "reserve": (
             f"{units.counted(count, 'step')} of growth gone; blocks keep their last capacity, which can be "
-            "twice what they hold, and the copying is not in it"
+            "twice what they hold; copying is not included"
         ),
         "small_vector": (
-            f"{units.counted(count, 'call')} gone; memory is at least this, since that the owners are larger "
-            "is not in it"
+            f"{units.counted(count, 'call')} gone; memory is at least this, since the larger owners are "
+            "not included"
         ),
         "deferred_free": (
-            f"{units.counted(count, 'row')} of frees handed to another thread, at most "
+            f"{units.counted(count, 'run')} of frees handed to another thread, at most "
             f"{units.size(record['most_waiting_bytes'])} waited"
         ),
-        "exit_policy": "the time to find what to free is not in it",
+        "exit_policy": "the time to find what to free is not included",
     }
     return words.get(record["change"], "")
 
@@ -192,25 +192,25 @@ def _about_events(record: Mapping[str, Any]) -> str:
 def _about_others(record: Mapping[str, Any]) -> str:
     freed = units.counted(record["freed_by_others"], "block")
     if record["change"] == "arena":
-        return f"{freed} freed by another thread than made them: their arena waits for its own thread"
-    return f"{freed} left with the heap: freed by another thread than made them"
+        return f"{freed} freed by another thread: their arena waits for its own thread"
+    return f"{freed} left to the heap: freed by another thread"
 
 
 def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
-    """What became of the change, or of its part, in one line."""
-    done = _DONE.get(record["change"], "served so")
+    """The effect of the change, or of its part, in one line."""
+    done = _DONE.get(record["change"], "changed")
     parts = [f"{units.counted(record['changed_blocks'], 'block')} {done}", _about_events(record)]
     if record["freed_by_others"]:
         parts.append(_about_others(record))
     if record["moved_by_others"]:
         moved = units.counted(record["moved_by_others"], "block")
-        parts.append(f"{moved} left with the heap: reallocated by another thread than made them")
+        parts.append(f"{moved} left to the heap: reallocated by another thread")
     if record["foreign_moves"]:
         moves = units.counted(record["foreign_moves"], "realloc")
-        parts.append(f"{moves} there of blocks from elsewhere, as recorded")
+        parts.append(f"{moves} there of blocks from other sites, as recorded")
     if record["outlived"]:
         blocks = units.counted(record["outlived"], "block")
-        parts.append(f"{blocks} left with the heap: they live on after the end of the phase")
+        parts.append(f"{blocks} left to the heap: they outlive the phase")
     if record["freed_by_caller"]:
         blocks = units.counted(record["freed_by_caller"], "block")
         parts.append(f"{blocks} freed by their own thread after all: too many waited, or it ended")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said of candidates whose memory depends on when they give it back."""
+"""Text about candidates whose memory depends on when they return it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _is_open(candidate: Mapping[str, Any], figure: Figure) -> bool:
 
 
 def is_open(document: Mapping[str, Any], figure: Figure) -> bool:
-    """Whether the clock decides a verdict."""
+    """Whether a verdict depends on the clock."""
     return any(_is_open(candidate, figure) for candidate in document["candidates"])
 
 
 def about(document: Mapping[str, Any]) -> list[str]:
-    """A line for each candidate of which it does."""
+    """A line for each candidate whose verdict does."""
     lines = []
     for candidate in document["candidates"]:
         ends = [
@@ -31,7 +31,7 @@ def about(document: Mapping[str, Any]) -> list[str]:
         ]
         if ends:
             lines.append(
-                f"{candidate['name']} gives memory back by the clock, which decides where ? stands: "
+                f"{candidate['name']} returns memory by the clock, which decides figures with ?: "
                 f"{'; '.join(ends)}."
             )
     return lines

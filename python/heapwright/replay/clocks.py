@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Allocators that give memory back a while after it was freed, and how to run them at both ends of that.
+"""Allocators that return memory some time after it was freed, and how to run them at both extremes.
 
-A replay's moments are not the program's to the millisecond, so such a peak may lie before the moment at which
-memory goes back or behind it. What a candidate has when it gives back at once, and when it never does, bounds
-what the program may have.
+A replay's timing does not match the program to the millisecond, so a peak may be before or after memory is
+returned. A candidate's memory when it returns it at once, and when it never does, bounds what the program
+may have.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heapwright.replay.candidates import Candidate
 
 
 class _Clock(NamedTuple):
-    """The settings that say when, at both ends; an allocator ignores names that it does not have."""
+    """The settings of the delay, at both extremes; an allocator ignores names that it does not have."""
 
     at_once: Mapping[str, str]
     never: Mapping[str, str]
@@ -27,7 +27,7 @@ _CLOCKS: Mapping[str, _Clock] = {
     "jemalloc": _Clock(
         {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"}, {"dirty_decay_ms": "-1", "muzzy_decay_ms": "-1"}
     ),
-    # Its name changed with 2.1; -1 would be ignored before.
+    # Renamed in 2.1; earlier versions ignore -1.
     "mimalloc": _Clock(
         {"purge_delay": "0", "decommit_delay": "0"}, {"purge_delay": "1000000", "decommit_delay": "1000000"}
     ),
@@ -36,14 +36,14 @@ _CLOCKS: Mapping[str, _Clock] = {
 
 
 class Ends(NamedTuple):
-    """A candidate that goes by the clock, at both ends."""
+    """A candidate that returns memory by the clock, at both extremes."""
 
     at_once: Candidate
     never: Candidate
 
 
 def ends_of(candidate: Candidate) -> Ends | None:
-    """None where no clock decides: the allocator has none, or its settings already name an end."""
+    """None if the clock does not matter: there is none, or the settings already choose an extreme."""
     family = next((name for name in _CLOCKS if candidate.name.startswith(name)), None)
     if family is None:
         return None

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 # length: one table, from the runs to the verdicts
-"""What a candidate would take, beside the reference: figures, differences, and whether there is one.
+"""What a candidate would cost compared to the reference: figures, differences and verdicts.
 
-Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
-reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
-runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
-time the range of the dry runs that are subtracted. Where a time's error is not known, which of two is less is
-not either. A change that leaves calls of the same allocator out needs no larger difference than the noise if
-the calls' own times say the same: what a call takes more or less in the program, one that is gone does not
-take. Memory at a moment that a clock decides has to be on the
-same side at both ends of what the clock may do (clocks.py). Times with gaps: own_load.py.
+Memory is a prediction for the recorded process: what was recorded, plus the difference between the replays
+of the candidate and of the reference. A difference counts only if it exceeds the noise of the runs and the
+error: the one that the replay of the reference shows, in memory and in time, and for time the range of the
+subtracted dry runs. If a time's error is not known, times are not ranked. A change that removes calls of the
+same allocator only needs to exceed the noise if the calls' own times agree: a removed call costs nothing,
+whatever a call costs in the program. Memory that depends on a clock has to be on the same side at both
+extremes of the clock (clocks.py). Times with gaps: own_load.py.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from heapwright.replay import changes
 from heapwright.replay.fidelity import Fidelity
 
 VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
-# A share of the reference's figure; less is nothing to change an allocator for.
+# A share of the reference's figure; less is no reason to change an allocator.
 LEAST_DIFFERENCE = 0.01
-# What two runs of one process differ by, whatever it calls.
+# The difference between two runs of one process, whatever it calls.
 _LEAST_TIME_NS = 10_000.0
-# Two runs of a time tell too little of how far a third one may lie.
+# Two runs of a time do not show how far a third one may be off.
 LEAST_TIMED_RUNS = 3
-# With more calls that begin late than this share, times with gaps are of another load than the program's.
+# If more than this share of calls begin late, times with gaps are not those of the program's load.
 MOST_LATE = 0.5
-# The recording knows the memory at its end, and not what it is after a while.
+# The recording has the memory at its end, but not some time later.
 AT_THE_END = {"idle_bytes": "end_bytes"}
 
 
@@ -45,7 +44,7 @@ class Figure(NamedTuple):
     label: str
     unit: str
     is_memory: bool
-    # What is said of a candidate that has less of it.
+    # Text for a candidate that has less of it.
     less: str
     is_shown: bool = True  # in the table of all candidates
     has_gaps: bool = False  # of the runs with the program's gaps
@@ -66,26 +65,26 @@ TAILS = ("p999_ns", "gaps_p999_ns")
 
 
 class Bounds(NamedTuple):
-    """Memory runs of a candidate that gives memory back at once, and never; without: not run."""
+    """Memory runs of a candidate that returns memory at once, and never; empty: not run."""
 
     at_once: Sequence[Mapping[str, Any]] = ()
     never: Sequence[Mapping[str, Any]] = ()
 
 
 class Dry(NamedTuple):
-    """What the replay takes without a heap call, and how far its runs lie apart; 0: it could not be run."""
+    """The replay's own time without heap calls, and the range of its runs; 0: it could not be run."""
 
     cpu_ns: float = 0.0
     range_ns: float = 0.0
 
 
 def late_share(run: Mapping[str, Any]) -> float:
-    """Of a run with gaps: the calls that began late."""
+    """In a run with gaps: the share of calls that began late."""
     return min(1.0, float(run["late_calls"]) / max(float(run["calls"]), 1.0))
 
 
 def _of_bounds(bounds: set[str], verdict: str) -> str:
-    """What is known where the memory is at least, or at most, what was measured."""
+    """The verdict if the memory is at least, or at most, the measured value."""
     may_be_more = changes.AT_LEAST in bounds and verdict != WORSE
     may_be_less = changes.AT_MOST in bounds and verdict != BETTER
     return UNKNOWN if may_be_more or may_be_less else verdict
@@ -105,7 +104,7 @@ def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
 
 
 class Table:
-    """The figures of all candidates; the first is the reference, with its control behind it."""
+    """The figures of all candidates; the first is the reference, followed by its control."""
 
     def __init__(
         self,
@@ -119,14 +118,13 @@ class Table:
         gaps_error_ns: float | None = None,
         calls: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
-        """dry: by change, where its plan has other operations than the recording's, which is under "".
+        """dry: by change, if its plan has other operations than the recording's, which is under "".
 
-        calls: by number, call_times.differences(), of those whose calls were timed.
+        calls: by number, call_times.differences() of candidates with timed calls.
 
-        bounds: by number, of the candidates that go by the clock. time_truth: of time_fidelity.compare().
+        bounds: by number, of candidates that return memory by the clock. time_truth: time_fidelity.compare().
 
-        gaps: empty where nobody asked for them; gaps_error_ns: by how much their calls' sum is off. None: not
-        known.
+        gaps: empty if not requested; gaps_error_ns: the error of their calls' sum. None: unknown.
         """
         self.dry = dry.get("", Dry())
         self._dry = dry
@@ -139,7 +137,7 @@ class Table:
         self._memory, self._time, self._gaps = memory, time, gaps
 
     def figures_of(self, number: int) -> dict[str, Any]:
-        """By key, of the candidate with this number; what was not measured is not there."""
+        """The figures by key of the candidate with this number, without those not measured."""
         found = {}
         for figure in FIGURES:
             arms = self._arms_of(figure)
@@ -177,9 +175,9 @@ class Table:
         error: float,
         number: int,
     ) -> dict[str, Any]:
-        """With what it has at both ends of its clock: a verdict that they do not share is unknown."""
+        """Adds its figures at both extremes of its clock: a verdict they do not share is unknown."""
         ends = self._bounds.get(number, Bounds()) if figure.is_memory else Bounds()
-        # Waiting is the same in a replay; a mean is no moment's, where the replay took the program's time.
+        # Waiting is the same in a replay; a mean does not depend on timing if the replay was paced.
         if figure.key in AT_THE_END or (figure.key == "mean_bytes" and ends.never):
             ends = Bounds()
         medians = [median(self._of_runs(figure, runs)) if runs and reference else None for runs in ends]
@@ -205,7 +203,7 @@ class Table:
 
     @staticmethod
     def _of_runs(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
-        if figure.key == "peak_bytes":  # marks may miss it; what the program maps by itself only they know
+        if figure.key == "peak_bytes":  # marks may miss it, but only they know the program's own mappings
             return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in runs]
         if figure.key == "gaps_time_ns":
             return [float(run["calls_ns"]) + float(run["touch_ns"]) for run in runs]
@@ -230,7 +228,7 @@ class Table:
                 "relative_difference": 0.0,
                 "verdict": SAME if is_reference else UNKNOWN,
             }
-        # A time from which the dry run's is taken may be below 0.
+        # A time minus that of the dry run may be below 0.
         whole = max(reference.median + shift, 0.0)
         difference = record["value"] - whole
         return {
@@ -265,7 +263,7 @@ class Table:
         return BETTER if difference < 0 else WORSE
 
     def _shift(self, figure: Figure) -> float:
-        """What the recorded process had beside the replay: memory when idle is compared at the end."""
+        """The recorded process's memory minus the replay's: memory when idle is compared at the end."""
         if self._truth is None or not figure.is_memory:
             return 0.0
         key = AT_THE_END.get(figure.key, figure.key)
@@ -274,13 +272,13 @@ class Table:
         if key == "mean_bytes":
             reference = self._summary(figure, arms)
             return recorded - reference.median if reference else 0.0
-        # The recording's is that of its readings; calls may have come between two, and behind the last one.
+        # The recording's value is from its readings; there may be calls between two, and after the last one.
         marks = [run["mark_bytes"] for arm in arms if not arm.failure for run in arm.runs]
         values = [max(own) if key == "peak_bytes" else own[-1] for own in marks]
         return recorded - median(values) if values else 0.0
 
     def _lifted(self, figure: Figure, own: Summary, arms: Sequence[Arm]) -> Summary:
-        """A peak is not below the mean or the end, whose predictions have errors of their own."""
+        """Keeps the peak above the mean and the end, whose predictions have separate errors."""
         if figure.key != "peak_bytes":
             return own
         shift, least = self._shift(figure), own.median
@@ -295,13 +293,13 @@ class Table:
         return self._dry.get(_change_of(arm), self.dry)
 
     def _range_ns(self, arm: Arm) -> float:
-        """How far a time may be off by the dry runs that are subtracted."""
+        """How far a time may be off because of the subtracted dry runs."""
         own = self._dry_of(arm)
         ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
         return max(ranges_ns, _LEAST_TIME_NS)
 
     def _is_of_calls(self, number: int, own: Summary, reference: Summary | None) -> bool:
-        """Whether a change leaves calls out, and the calls' own times say of it what processor time does."""
+        """Whether a change removes calls, and the calls' own times agree with CPU time."""
         allocators = [arm.allocator for arm in self._time if not arm.is_control]
         change = str(getattr(allocators[number], "change", ""))
         calls = self._calls.get(number)
@@ -325,7 +323,7 @@ class Table:
 
 
 def best_of(document: Mapping[str, Any], figure: Figure) -> Mapping[str, Any] | None:
-    """The candidate with least of it among those that are better than the reference."""
+    """The candidate with the least of it among those better than the reference."""
     better = [
         candidate
         for candidate in document["candidates"]
@@ -334,16 +332,16 @@ def best_of(document: Mapping[str, Any], figure: Figure) -> Mapping[str, Any] | 
     return min(better, key=lambda c: float(c["figures"][figure.key]["value"]), default=None)
 
 
-# What --search weighs against each other.
+# The figures that --search trades off.
 WEIGHED = ("time_ns", "peak_bytes", "mean_bytes", "p999_ns")
 
 
 def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The names whose figures no other candidate has at most in all that is weighed, and less in one.
+    """The Pareto front: candidates that no other one beats or equals in all weighed figures.
 
     figures: as Table.figures_of, by name, the reference first; a candidate without all of them is left out.
-    What is no difference to the reference, or not known to be one, counts as the reference's figure; what
-    differs in nothing is left out.
+    A figure that does not differ from the reference's, or is not known to, counts as the reference's;
+    candidates without any difference are left out.
     """
 
     def weighed(record: Mapping[str, Any]) -> float:

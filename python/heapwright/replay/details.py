@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A table below the decision: in a terminal in groups, in Markdown flat."""
+"""A table below the decision: grouped in a terminal, flat in Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Detail(NamedTuple):
-    """about: the line above it. grouped: the keys of the columns that heading() says for a group of rows."""
+    """about: the line above it. grouped: the columns that heading() shows for a group of rows."""
 
     about: str
     columns: Sequence[Column]
@@ -23,7 +23,7 @@ class Detail(NamedTuple):
     heading: Callable[[Record], str]
 
     def on_console(self, console: Console) -> None:
-        """Groups keep it narrow: what their rows share stands once above them."""
+        """In groups, to keep it narrow: what their rows share is shown once above them."""
         console.print()
         console.print(self.about, markup=False)
         console.print()
@@ -31,6 +31,6 @@ class Detail(NamedTuple):
         console.print(terminal.grouped(own, self.rows, self.heading))
 
     def as_markdown(self) -> list[str]:
-        """Each row with all its columns."""
+        """All columns in each row."""
         cells = [[column.written(row, {}) for column in self.columns] for row in self.rows]
         return ["", self.about, "", *markdown.table([str(c.label) for c in self.columns], cells)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts the document together from what the runs gave. Its fields are described in fields.py."""
+"""Builds the document from the results of the runs. fields.py describes its fields."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _PLAN_KEYS = tuple(column.key for column in PLAN if column.key != "threads")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the runs gave.
+    """The results of the runs.
 
-    plan: what the program said of it; gaps: runs with the program's gaps at this speed; changes: what became
-    of them; dry, bounds: as decision.Table's; calls: of each candidate what is known of its calls; held: and
-    which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
-    put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
-    or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all;
-    failures: of the runs for call sites, by candidate; other_share: of the processors, by other work.
+    plan: heapwright-replay's output for it; gaps: runs with the program's gaps at this speed; changes:
+    their effects; dry, bounds: as in decision.Table; calls: each candidate's call figures; held: the sites
+    that hold its memory; recorded: the recorded call times, None if the replayed ones are not comparable;
+    pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty: no
+    note; window_calls: about this many, of a window in the recording; 0: all; failures: of the runs for call
+    sites, by candidate; other_share: share of CPU time used by other work.
     """
 
     plan: Mapping[str, Any]
@@ -127,7 +127,7 @@ def _candidates(
                 "time": _figures(other.runs),
                 "gaps": _figures(gaps.runs),
             },
-            # What did not finish is no answer, however little it had taken until then.
+            # A run that did not finish gives no figures.
             "figures": {} if failure and number else table.figures_of(number),
             "resident_bytes": _over_time(arm, truth),
             **measured.calls[number],
@@ -146,7 +146,7 @@ def _failure_of(measured: Measured, *arms: Arm) -> str:
 
 
 def _both(measured: Measured, number: int) -> tuple[Arm, Arm]:
-    """The candidate's runs in both orders; those of the reference with its control's."""
+    """The candidate's runs in both orders; the reference's include its control's."""
     return _with_control(measured.memory, number), _with_control(measured.time, number)
 
 
@@ -157,7 +157,7 @@ def _with_control(arms: Sequence[Arm], number: int) -> Arm:
 
 
 def _spread(measured: Measured, number: int) -> Document:
-    """A window's wall time has that of the blocks before it; with a change blocks need something else."""
+    """A window's wall time includes that of earlier blocks; with a change blocks need other memory."""
     memory, time = _both(measured, number)
     change = getattr(memory.allocator, "change", "")
     dry = measured.dry.get(change, measured.dry[""])
@@ -182,7 +182,7 @@ def _time_fidelity(measured: Measured) -> Document | None:
 
 
 def _recorded(measured: Measured) -> time_fidelity.Recorded | None:
-    """As the replayed calls are measured: without the clock."""
+    """Recorded times without the clock's cost, like the replayed ones."""
     clocks = [float(run["clock_ns"]) for arm in (*measured.time, *measured.gaps) for run in arm.runs]
     return measured.recorded and measured.recorded.without_clock(median(clocks) if clocks else 0.0)
 
@@ -196,50 +196,48 @@ def _gaps(measured: Measured) -> Document | None:
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:
-    """What a reader has to know before the figures."""
+    """Notes that a reader needs before the figures."""
     notes, plan = list(chosen.notes), measured.plan
     if measured.window_calls:
         notes.append(_about_window(trace, measured))
     if plan["before_recording"]:
         notes.append(
-            f"{int(plan['before_recording'])} calls about blocks from before the recording are left out"
+            f"{int(plan['before_recording'])} calls for blocks from before the recording are left out"
         )
     if plan["unseen_releases"]:
-        notes.append(
-            f"{int(plan['unseen_releases'])} releases were not seen and are put where they must have been"
-        )
+        notes.append(f"{int(plan['unseen_releases'])} missed releases are inserted where they must have been")
     if plan["damaged_chunks"]:
         notes.append(f"{int(plan['damaged_chunks'])} damaged chunks are left out")
     notes.extend(changes.notes(measured.changes))
     if truth is None:
-        notes.append("nothing says how true the replay's memory is: no reading of it in the recording")
+        notes.append("the accuracy of the replay's memory is not known: the recording has no memory readings")
     waited = waiting.note(trace.threads, trace.end.time_ns)
     if waited:
         notes.append(waited)
     if not measured.pace:
         notes.append(
-            "memory is replayed at full speed: allocators that give it back by the clock keep more (--pace)"
+            "memory is replayed at full speed: allocators that return it by the clock keep more (--pace)"
         )
     notes.extend(other_machine.notes(trace.metadata.condition_values, other_machine.here()))
     return notes
 
 
-# Less than this share of other work is on every machine.
+# Less than this share of other work is normal on any machine.
 _BUSY = 0.1
 
 
 def _time_notes(chosen: Chosen, measured: Measured, time_truth: Document | None) -> list[str]:
-    """How far times can be believed."""
+    """How reliable the times are."""
     notes = [f"times by call site: {measured.untimed}"] if measured.untimed else []
     if time_truth is None and measured.runs >= decision.LEAST_TIMED_RUNS:
         why = "no call was timed (--sites 5 does)" if chosen.is_recorded else "another allocator was recorded"
         if measured.recorded is None and chosen.is_recorded and measured.untimed is None:
             why = "the recording has no times of all calls"
-        notes.append(f"how true times are is not known, so none is ranked (?): {why}")
+        notes.append(f"the accuracy of times is not known, so none is ranked (?): {why}")
     if measured.other_share >= _BUSY:
         notes.append(
-            f"other work took {units.percent(measured.other_share)} of this machine's processors meanwhile: "
-            "times vary more from replay to replay than their noise here says"
+            f"other work took {units.percent(measured.other_share)} of this machine's CPU time meanwhile: "
+            "times vary more between replays than their noise here shows"
         )
     return notes
 
@@ -248,14 +246,14 @@ def _about_window(trace: Trace, measured: Measured) -> str:
     plan = measured.plan
     begin, end = units.duration(plan["begin_ns"]), units.duration(plan["end_ns"])
     made = (
-        f"; {units.counted(int(plan['earlier_blocks']), 'block')} ({units.size(plan['earlier_bytes'])}) that "
-        "lived at its begin are made before, without the holes between them that they had"
+        f"; {units.counted(int(plan['earlier_blocks']), 'block')} ({units.size(plan['earlier_bytes'])}) live "
+        "at its begin are allocated first, without the gaps that were between them"
         if plan["earlier_blocks"]
         else ""
     )
     return (
         f"a window of {units.count(measured.window_calls)} of {units.count(trace.event_count)} calls, "
-        f"{begin} to {end} of the recording: all figures are of it{made}"
+        f"{begin} to {end} of the recording: all figures are for it{made}"
     )
 
 
@@ -265,7 +263,7 @@ def _mean_of_runs(arm: Arm) -> list[float]:
 
 
 def _over_time(arm: Arm, truth: fidelity.Fidelity | None) -> list[float]:
-    """The same with what the process has beside its heap, where that is known; empty after a failure."""
+    """The same plus the process's memory outside its heap, if known; empty after a failure."""
     if arm.failure or not arm.runs:
         return []
     beside = truth.beside_heap_bytes if truth else 0

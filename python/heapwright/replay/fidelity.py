@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How true a replay is: its resident memory beside the recorded one, at the same moments.
+"""The accuracy of a replay: its resident memory compared to the recorded one, at the same moments.
 
-The process has memory beside its heap. How much, the mark at which the replay holds least says: the
-difference there belongs to all marks. It cannot be far below zero: what the replay holds and the recorded
-process did not is an error.
+The process also has memory outside its heap: the difference at the mark where the replay holds least,
+which is added to all marks. It cannot be far below zero: memory of the replay that the recorded process
+did not have is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-# Of the replay's own process, which the recorded one does not have: libraries' data, stacks.
+# Of the replay process itself: libraries' data, stacks.
 _OWN_BYTES = 256 << 10
 KEYS = ("peak_bytes", "mean_bytes", "end_bytes")
 
@@ -26,7 +26,7 @@ class Curve(NamedTuple):
 
 
 class Fidelity(NamedTuple):
-    """recorded, replayed: of the process; errors: by how much the replay is off, in bytes."""
+    """recorded, replayed: of the process; errors: of the replay, in bytes."""
 
     recorded: Curve
     replayed: Curve
@@ -35,7 +35,7 @@ class Fidelity(NamedTuple):
 
     @property
     def relative_peak(self) -> float:
-        """The error of the peak as a share of what was recorded; above 0: the replay has more."""
+        """The error of the peak as a share of the recorded peak; above 0: the replay has more."""
         return (self.replayed.peak_bytes - self.recorded.peak_bytes) / max(self.recorded.peak_bytes, 1)
 
 
@@ -50,7 +50,7 @@ def curve_of(times_ns: Sequence[float], values: Sequence[float]) -> Curve:
 def compare(
     times_ns: Sequence[float], recorded: Sequence[float], replayed: Sequence[float]
 ) -> Fidelity | None:
-    """None where the recording did not read its memory."""
+    """None if the recording did not read its memory."""
     if not times_ns or len(replayed) != len(recorded) or max(recorded) <= 0:
         return None
     least = min(range(len(replayed)), key=lambda i: replayed[i])

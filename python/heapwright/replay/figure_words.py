@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A figure of the decision as it stands in a table, with its verdict."""
+"""A figure of the decision as shown in a table, with its verdict."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Figure
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
-# A trace has durations in such steps; a processor begins a reading of the clock before the call has ended.
+# A trace has durations in such steps; a CPU may start reading the clock before the call has ended.
 _SHORTEST_NS = 4
 
 _MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
 
 
 def call_time(time_ns: float | None) -> str:
-    """Of one call, without the clock: what is left may be nothing, which no call takes."""
+    """Time of one call without the clock's cost; shown as an upper bound if nothing is left."""
     if time_ns is not None and time_ns < _SHORTEST_NS:
         return f"< {units.duration(_SHORTEST_NS)}"
     return units.number(time_ns, "ns")
 
 
 def _written(figure: Figure, record: Record) -> str:
-    """41.2 MiB −12 %; = where there is no difference, ? where nothing tells."""
+    """41.2 MiB −12 %; = if there is no difference, ? if not known."""
     found = record["figures"].get(figure.key)
     if found is None:
         return str(record["failure"]).split(":")[0] or "–"
@@ -34,5 +34,5 @@ def _written(figure: Figure, record: Record) -> str:
 
 
 def column(figure: Figure, label: str = "") -> Column:
-    """Of a table whose rows are candidates with is_reference."""
+    """Marks the cells of a table whose rows are candidates with is_reference."""
     return Column(figure.key, WORD, label or figure.label, text=lambda record, _: _written(figure, record))

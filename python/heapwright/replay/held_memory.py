@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which call sites hold a candidate's memory, beside the reference's, at the reference's peak.
+"""Which call sites hold a candidate's memory, compared to the reference, at the reference's peak.
 
-A page belongs to the blocks on it, by their bytes there. What is resident without any block is the
-allocator's own: free pages, caches, tables. Measured in recorded order, once for each candidate.
+Pages are attributed to the blocks on them, by their bytes there. Resident memory without any block is the
+allocator's own: free pages, caches, tables. Measured in recorded order, once per candidate.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Document = dict[str, Any]
 
 @dataclass(slots=True)
 class Held:
-    """Of one candidate: pages by site, and all that is resident."""
+    """One candidate's memory: pages by site, and all resident memory."""
 
     sites: dict[int, Sum] = field(default_factory=dict)
     resident_bytes: float = 0.0
 
     @property
     def unowned_bytes(self) -> float:
-        """Resident, and no block is on it."""
+        """Resident memory without blocks."""
         return max(0.0, self.resident_bytes - total(self.sites))
 
 
 def peak_mark(arms: Sequence[Arm]) -> int | None:
-    """The mark at which the reference has most; None where there is none, or it failed."""
+    """The mark at which the reference has most memory; None if there is none, or it failed."""
     if not arms or not arms[0].runs:
         return None
     values: list[float] = arms[0].runs[0]["mark_bytes"]
@@ -40,7 +40,7 @@ def peak_mark(arms: Sequence[Arm]) -> int | None:
 
 
 def read(said: Mapping[str, Any], site_of_stack: Sequence[int]) -> Held:
-    """What `heapwright-replay run PLAN held` says."""
+    """Parses the output of `heapwright-replay run PLAN held`."""
     found = Held(resident_bytes=float(said["resident_bytes"]))
     rows = zip(said["stacks"], said["stack_blocks"], said["stack_bytes"], strict=True)
     for stack, blocks, size in rows:
@@ -53,7 +53,7 @@ def read(said: Mapping[str, Any], site_of_stack: Sequence[int]) -> Held:
 def of_arms(
     arms: Sequence[Arm], said: Mapping[int, Document], time_ns: float, sites: Sites
 ) -> list[Document | None]:
-    """For each candidate, None for the reference and where it failed; said: by the arm's place."""
+    """One per candidate, None for the reference or if it failed; said: by the arm's index."""
     found = {place: read(held, sites.site_of_stack) for place, held in said.items()}
     reference, control = found.get(0), found.get(1)
     result: list[Document | None] = []

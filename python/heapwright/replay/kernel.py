@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a candidate asks of the kernel: faults, waiting, and the system calls of its heap calls by kind."""
+"""A candidate's use of the kernel: page faults, waiting, and system calls of its heap calls by kind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from heapwright.measure.runner import Arm
 
 Document = dict[str, Any]
 _CALLS, _NS = "_calls", "_ns"
-# A sentence is worth a difference of so many calls, and of this factor.
+# A sentence takes a difference of this many calls, and of this factor.
 _WORTH_CALLS = 1000
 _WORTH_FACTOR = 2
 
 
 def of_arms(memory: Arm, time: Arm) -> Document | None:
-    """None after a failure. Faults and system calls are those in recorded order, which hardly vary."""
+    """None after a failure. Faults and system calls are from recorded order, where they hardly vary."""
     if memory.failure or time.failure or not memory.runs or not time.runs:
         return None
     return {
@@ -34,7 +34,7 @@ def _counted(runs: Sequence[Mapping[str, Any]], key: str) -> Document:
 
 
 def _system_calls(runs: Sequence[Mapping[str, Any]]) -> Document | None:
-    """By kind; None where the kernel could not tell."""
+    """By kind; None if the kernel could not report them."""
     kinds = [key.removesuffix(_CALLS) for key in runs[0] if key.endswith(_CALLS)]
     if not kinds:
         return None
@@ -44,14 +44,14 @@ def _system_calls(runs: Sequence[Mapping[str, Any]]) -> Document | None:
 
 
 def total(kernel: Mapping[str, Any] | None, of: str = "calls") -> float | None:
-    """All system calls of a candidate, or their time; None where they are not known."""
+    """All system calls of a candidate, or their time; None if not known."""
     if not kernel or kernel["system_calls"] is None:
         return None
     return float(sum(kind[of]["median"] for kind in kernel["system_calls"].values()))
 
 
 def stand_out(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The candidates that make many more or fewer system calls than the reference does."""
+    """Candidates that make many more or fewer system calls than the reference."""
     reference = total(document["candidates"][0]["kernel"])
     found = []
     for candidate in document["candidates"][1:]:
@@ -65,6 +65,6 @@ def stand_out(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def most_of(kernel: Mapping[str, Any]) -> str:
-    """The kind of which there are most."""
+    """The most frequent kind."""
     calls: Mapping[str, Mapping[str, Any]] = kernel["system_calls"]
     return max(calls, key=lambda kind: float(calls[kind]["calls"]["median"]))

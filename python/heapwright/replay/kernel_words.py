@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What candidates ask of the kernel, for people: a sentence where it differs much, and a table."""
+"""Candidates' use of the kernel as text: a sentence if it differs much, and a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
 _MOST_NAMED = 3
-_SWITCHES = {"voluntary_switches": "waits (switches)", "involuntary_switches": "displaced (switches)"}
+_SWITCHES = {"voluntary_switches": "waits (switches)", "involuntary_switches": "preempted (switches)"}
 
 COLUMNS = (
     Column("kind", WORD, "kernel"),
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def rows(document: Mapping[str, Any]) -> list[Record]:
-    """Kinds, the candidates side by side, for COLUMNS; kinds that nobody asks for are left out."""
+    """Kinds, the candidates side by side, for COLUMNS, without unused kinds."""
     found = [
         {"kind": kind, "candidate": candidate["name"], "calls": calls, "ns": ns}
         for candidate in document["candidates"]
@@ -38,7 +38,7 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
 
 def detail(document: Mapping[str, Any]) -> Detail:
     """By kind."""
-    about = "What the heap calls ask of the kernel, median of the runs:"
+    about = "Page faults, switches and system calls of the heap calls, median of the runs:"
     return Detail(about, COLUMNS, rows(document), ("kind",), lambda row: str(row["kind"]))
 
 
@@ -53,7 +53,7 @@ def _kinds(asked: Mapping[str, Any]) -> Iterator[tuple[str, float, float | None]
 def spreads(
     document: Mapping[str, Any],
 ) -> Iterator[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]]:
-    """Label, unit, and how to read it from a candidate: of each figure with its median, least and most."""
+    """Label, unit and reader of each figure with median, minimum and maximum."""
     known = [candidate["kernel"] for candidate in document["candidates"] if candidate["kernel"]]
     yield "page faults", "count", partial(_figure, "faults")
     for key, label in _SWITCHES.items():
@@ -74,7 +74,7 @@ def _of_kind(kind: str, key: str, candidate: Mapping[str, Any]) -> dict[str, Any
 
 
 def about(document: Mapping[str, Any]) -> list[str]:
-    """One line, where a candidate makes many more or fewer system calls than the reference."""
+    """One line, if a candidate makes many more or fewer system calls than the reference."""
     found = kernel.stand_out(document)[:_MOST_NAMED]
     if not found:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long calls take, for people: by function and size, and of the call sites that are shown."""
+"""Call latencies as text: by function and size, and for the call sites shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def rows(document: Mapping[str, Any]) -> list[Record]:
-    """Functions and sizes side by side, for COLUMNS; without those of too few calls for a percentile."""
+    """Functions and sizes side by side, for COLUMNS, without those with too few calls for a percentile."""
     found = [
         {**group, "candidate": candidate["name"]}
         for candidate in document["candidates"]
@@ -42,7 +42,7 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
 
 def detail(document: Mapping[str, Any]) -> Detail:
     """By function and size."""
-    about = "How long calls take, by function and size of 20 calls or more; – where too few are slower:"
+    about = "Latency by function and size, for 20 calls or more; –: too few calls for the percentile:"
     return Detail(about, COLUMNS, rows(document), ("function", "largest_bytes"), _heading)
 
 
@@ -50,14 +50,14 @@ def _heading(row: Record) -> str:
     return f"{row['function']} to {units.size(row['largest_bytes'])}"
 
 
-# Of a site, those with most calls; all are in --json.
+# The kinds of a site with most calls; all are in --json.
 MOST_GROUPS = 6
 SITE_COLUMNS = (Column("site", WORD, "call site"), *COLUMNS[:-1])
 _REFERENCE = "reference_"
 
 
 def site_rows(document: Mapping[str, Any], limit: int) -> list[Record]:
-    """Of so many call sites, the reference and the candidate whose sites are shown side by side."""
+    """The call sites of the reference and of the shown candidate, side by side."""
     best = site_words.fastest(document)
     found = best["call_sites"] if best else None
     if not best or not found:
@@ -79,7 +79,7 @@ def _both(site: str, group: Mapping[str, Any], reference: str, best: str) -> lis
 
 def site_detail(document: Mapping[str, Any], limit: int) -> Detail:
     """By call site, function and size."""
-    about = "How long calls of these call sites take, and the releases of their blocks:"
+    about = "Latency of calls at these call sites, and of the releases of their blocks:"
     grouped = ("site", "function", "largest_bytes")
     return Detail(about, SITE_COLUMNS, site_rows(document, limit), grouped, _site_heading)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether an allocator takes its settings: most ignore in silence what they do not know."""
+"""Whether an allocator accepts its settings: most silently ignore unknown ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT_S = 20
 
 
 def check(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping[str, str]) -> None:
-    """chosen: the settings, by name. MeasureError for one that it does not take, where that can be known."""
+    """chosen: the settings, by name. MeasureError for one that it does not accept, if that can be known."""
     if name == REFERENCE:
         _check_tunables(chosen, tunables())
         return
@@ -34,22 +34,22 @@ def check(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping[str, st
         _check_huge_pages()
     complaint = next(iter(shelf.said(allocator).strip().splitlines()), "")
     if complaint:
-        raise MeasureError(f"{allocator.name}: it does not take that: {complaint}")
+        raise MeasureError(f"{allocator.name} does not accept it: {complaint}")
     _check_listed(shelf, allocator, name, chosen)
 
 
 def _check_huge_pages() -> None:
-    """Where there are none, tbb maps its memory as before, and says that they were requested."""
+    """If there are none, tbb maps its memory as before, and only says that they were requested."""
     mode = machine.transparent_huge_pages()
     if machine.reserved_huge_pages() == 0 and mode != "always":
         raise MeasureError(
-            "tbb.huge_pages=1 does nothing here: no huge pages are reserved (sysctl vm.nr_hugepages), and "
+            "tbb.huge_pages=1 has no effect: no huge pages are reserved (sysctl vm.nr_hugepages), and "
             f"transparent ones are '{mode}', where tbb needs 'always'"
         )
 
 
 def _check_listed(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping[str, str]) -> None:
-    """mimalloc lists its options when asked to; an older name of one shows in the value of the new one."""
+    """mimalloc can list its options; an old option name shows in the value of the new one."""
 
     def listed(variables: Mapping[str, str]) -> dict[str, str]:
         asked = replace(allocator, variables={**variables, "MIMALLOC_VERBOSE": "1"})
@@ -60,21 +60,21 @@ def _check_listed(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping
         if setting not in plain and listed(settings.environment_of(name, {setting: text})) == plain:
             close = get_close_matches(setting, plain, 1, 0.5)
             hint = f"did you mean {close[0]}?" if close else f"it has: {', '.join(plain)}"
-            raise MeasureError(f"{name} here has no setting {setting}; {hint}")
+            raise MeasureError(f"this {name} has no setting {setting}; {hint}")
 
 
 def _check_tunables(chosen: Mapping[str, str], known: Mapping[str, range]) -> None:
-    """A setting of glibc is the tunable of its name. known is empty where nothing is known."""
+    """A glibc setting is the tunable of that name. known is empty if not known."""
     for name, text in chosen.items() if known else ():
         if name not in known:
-            raise MeasureError(f"glibc here has no setting {name}; it has: {', '.join(known)}")
+            raise MeasureError(f"this glibc has no setting {name}; it has: {', '.join(known)}")
         value, allowed = in_bytes(text), known[name]
         if value is not None and value not in allowed:
             raise MeasureError(f"glibc.{name} takes {allowed.start} to {allowed.stop - 1}, not '{text}'")
 
 
 def in_bytes(text: str) -> int | None:
-    """The number that is meant.
+    """The number in bytes.
 
     >>> in_bytes("128k"), in_bytes("-1"), in_bytes("always")
     (131072, -1, None)
@@ -85,7 +85,7 @@ def in_bytes(text: str) -> int | None:
 
 @cache
 def tunables() -> dict[str, range]:
-    """What glibc's loader says of its tunables and their values; empty where it does not (before 2.33)."""
+    """The tunables and their ranges from glibc's loader; empty before 2.33."""
     loader = re.search(r"/\S*ld-linux\S*", Path("/proc/self/maps").read_text(encoding="utf-8"))
     if loader is None:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a recording's machine has otherwise than this one, where allocators go by it."""
+"""Differences between a recording's machine and this one that affect allocators."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 
 from heapwright.measure import machine
 
-# By the name of the recorded condition: what it is, and what that means for the replay.
+# By the name of the recorded condition: its label, and what it means for the replay.
 _COMPARED = {
-    "architecture": ("architecture", "blocks have other sizes there, times say nothing of it"),
-    "cpus": ("number of processors", "allocators adapt to it"),
+    "architecture": ("architecture", "blocks have other sizes there, and times are not comparable"),
+    "cpus": ("number of CPUs", "allocators adapt to it"),
     "transparent_huge_pages": ("mode of transparent huge pages", "resident memory may be far off"),
-    "kernel": ("kernel", "what faults and system calls take may differ"),
+    "kernel": ("kernel", "costs of faults and system calls may differ"),
 }
 
 
 def here() -> dict[str, str]:
-    """Of this machine what the recorder says of its own."""
+    """The conditions of this machine, like those recorded."""
     found = machine.describe()
     return {
         "architecture": platform.machine(),
@@ -27,7 +27,7 @@ def here() -> dict[str, str]:
 
 
 def notes(recorded: Mapping[str, str], own: Mapping[str, str]) -> list[str]:
-    """One line for each difference; of what the recording does not say nothing is said."""
+    """One line for each difference; conditions missing from the recording are skipped."""
     return [
         f"{what} of the recording: {recorded[name]}, of the replay: {own[name]}; {meaning}"
         for name, (what, meaning) in _COMPARED.items()

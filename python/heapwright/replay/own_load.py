@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Times with the gaps that the program had between its calls: its own load, instead of full speed.
+"""Times with the program's gaps between calls: at its own load instead of full speed.
 
-A time is the calls' own on a clock, with what they waited for in the heap, and that of writing to fresh
-pages. What the program did in the gaps is not in it.
+A time is the calls' wall time, including waiting in the heap, plus that of writing to fresh pages. It
+excludes what the program did in the gaps.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def describe(
     recorded: Sequence[Mapping[str, Any]],
     preempted_ns: float = 0.0,
 ) -> Document | None:
-    """What the document says of these runs; None where there are none.
+    """The document's part on these runs; None if there are none.
 
-    recorded: the calls' times by function, empty where the recording has none; preempted_ns: of these, what
-    others took. program_ns: the program's own time, the recorder's cost taken out.
+    recorded: the calls' times by function, empty if not recorded; preempted_ns: the preempted part of these.
+    program_ns: the program's own time without the recorder's cost.
     """
     if not arms:
         return None
@@ -84,7 +84,7 @@ COLUMNS = (
 
 
 def rows(document: Mapping[str, Any]) -> list[Record]:
-    """The candidates, for COLUMNS; none where no such run was asked for."""
+    """The candidates, for COLUMNS; none if no such run was requested."""
     if document["gaps"] is None:
         return []
     both = zip(document["candidates"], document["gaps"]["candidates"], strict=True)
@@ -95,15 +95,15 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
 
 
 def about(document: Mapping[str, Any]) -> list[str]:
-    """What these times are, and how true."""
+    """What these times are, and their accuracy."""
     gaps = document["gaps"]
     if gaps is None:
         return []
     speed = "" if gaps["rate"] == 1 else f", {gaps['rate']:g} times as fast"
     line = (
-        "At the program's load: each call begins when the program's did, the recorder's cost taken "
-        f"out{speed} ({units.duration(gaps['program_ns'] / gaps['rate'])}); time is that of the calls and of "
-        "writing to fresh pages on a clock, waiting for each other in the heap included."
+        "At the program's load: each call begins when the program's did, without the recorder's "
+        f"cost{speed} ({units.duration(gaps['program_ns'] / gaps['rate'])}); time is the wall time of "
+        "the calls and of writing to fresh pages, including waiting in the heap."
     )
     if gaps["error_ns"] is not None:
         line += (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A replay as one offline page. It needs no script: the picture is SVG, and all texts are in the page."""
+"""A replay as an offline page without a script: the chart is SVG, and all texts are in the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heapwright.report.markup import Child, Markup, joined, tag
 
 Document = Mapping[str, Any]
 _OWN_STYLE = Path(__file__).parent / "page.css"
-_MOST_LINES = 6  # more are not told apart
+_MOST_LINES = 6  # more are indistinguishable
 
 
 def render(document: Document, shown: show.Shown) -> str:
@@ -39,7 +39,7 @@ def _body(document: Document, shown: show.Shown) -> list[Markup]:
         *_latency(document, shown),
         *_kernel(document),
         *_spread(document),
-        _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document))),
+        _section("Reliability", *(tag("p", line, class_="note") for line in show.below(document))),
         _section("Next", tag("p", tag("code", show.next_command(document)))),
         tag("footer", _machine(document)),
     ]
@@ -68,7 +68,7 @@ def _own_load(document: Document) -> list[Markup]:
 
 
 def _lines(document: Document) -> list[tuple[str, Sequence[float]]]:
-    """The recording, what it is compared with, the best, then the others as they come."""
+    """The recording, the reference, the best, then the others in order."""
     recorded = document["moments"]["recorded_bytes"]
     first = [("recorded", recorded)] if recorded else []
     measured = [c for c in document["candidates"] if c["resident_bytes"]]
@@ -93,7 +93,7 @@ def _memory(document: Document) -> list[Markup]:
 
 
 def _picture(times_ns: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    # The recording is 0, whether it is there or not, so that a candidate keeps its colour.
+    # The recording is 0, even if missing, so that a candidate keeps its colour.
     first = 0 if lines[0][0] == "recorded" else 1
     return chart.curves(
         [
@@ -133,7 +133,7 @@ def _latency(document: Document, shown: show.Shown) -> list[Markup]:
         "at these call sites": latency_words.site_detail(document, shown.sites),
     }
     tables = [_folded(summary, detail) for summary, detail in details.items() if detail.rows]
-    return [_section("How long calls take", *tables)] if tables else []
+    return [_section("Call latency", *tables)] if tables else []
 
 
 def _folded(summary: str, detail: Detail) -> Markup:
@@ -145,19 +145,17 @@ def _kernel(document: Document) -> list[Markup]:
     detail = kernel_words.detail(document)
     if not detail.rows:
         return []
-    return [
-        _section("What they ask of the kernel", _folded("faults, switches, system calls by kind", detail))
-    ]
+    return [_section("Use of the kernel", _folded("faults, switches, system calls by kind", detail))]
 
 
 def _spread(document: Document) -> list[Markup]:
     detail = spread.detail(document)
     if not detail.rows:
         return []
-    return [_section("How far runs lie apart", _folded("each figure's median, least and most", detail))]
+    return [_section("Spread of the runs", _folded("median, minimum and maximum of each figure", detail))]
 
 
 def _machine(document: Document) -> str:
     machine = document["machine"]
     memory = units.size(machine["memory_bytes"])
-    return f"{document['runs']} runs of each, on {machine['cpu']}, {machine['cpus']} processors, {memory}."
+    return f"{document['runs']} runs of each, on {machine['cpu']}, {machine['cpus']} CPUs, {memory}."

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The folder of temporary files that a replay's plans lie in, and those that killed replays have left.
+"""The temporary folder of a replay's plans, and folders left by killed replays.
 
-Whoever works in such a folder holds a lock on a file in it, which goes with the process.
+A process that uses such a folder holds a lock on a file in it until it exits.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _OWNER = "owner"
 
 @contextmanager
 def plan_folder() -> Iterator[Path]:
-    """An empty one, which is removed behind the block."""
+    """An empty folder, removed after the block."""
     with ExitStack() as stack:
         folder = tempfile.TemporaryDirectory(prefix=_PREFIX)
         lock = os.open(Path(folder.name) / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         stack.callback(os.close, lock)
         stack.callback(folder.cleanup)
-        with suppress(OSError):  # without locks nobody can tell that it was left
+        with suppress(OSError):  # without locks, left folders cannot be recognized
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (Path(folder.name) / "new").rename(Path(folder.name) / _OWNER)
         yield Path(folder.name)
 
 
 def remove_left() -> None:
-    """Removes the folders of this user whose process is gone."""
+    """Removes this user's folders whose process is gone."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), ExitStack() as stack:
             lock = os.open(folder / _OWNER, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -16,7 +16,7 @@ from heapwright.replay import changes
 from heapwright.replay.candidates import Candidate
 from heapwright.replay.changes import Change
 
-# A plan's operations, their call stacks and turns, at most.
+# Upper bound of the bytes of a plan's operations, call stacks and turns.
 PAGE_BYTES = 4096  # of src/figures/process_figures.hpp
 _BYTES_PER_EVENT = 28
 _GAP_BYTES = 8
@@ -38,7 +38,7 @@ class Maker:
         calls: int = 0,
         has_gaps: bool = False,
     ) -> None:
-        """calls: of the recording, in a window; 0: all. has_gaps: the plans say when operations are due."""
+        """calls: of the recording, in a window; 0: all. has_gaps: the plans have due times of operations."""
         self._calls = calls
         self._step = "plan-gaps" if has_gaps else "plan"
         self._program = program
@@ -50,7 +50,7 @@ class Maker:
         self.longer: list[str] = []
 
     def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
-        """What the program says of the plan without a change, and of what it needs. MeasureError."""
+        """heapwright-replay's output for the plan without a change and its needs. MeasureError."""
         step("making the plan")
         plan = self._plan("")
         if not plan["slots"]:
@@ -81,16 +81,16 @@ class Maker:
 
 
 def bytes_of(calls: int, plans: int, has_gaps: bool) -> int:
-    """What so many plans of so many calls take, at most."""
+    """Upper bound of the size of this many plans of this many calls."""
     return calls * plans * (_BYTES_PER_EVENT + (_GAP_BYTES if has_gaps else 0))
 
 
 def check_room(needed: int, plans: int) -> None:
-    """Whether so many plans, of these bytes in all, fit into the folder of temporary files. MeasureError."""
+    """Checks that these plans fit into the temporary folder. MeasureError."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if needed > free:
         whole = "the plan takes" if plans == 1 else f"{plans} plans take"
         raise MeasureError(
             f"{whole} up to {needed >> 20} MiB and {tempfile.gettempdir()} has {free >> 20} MiB free; "
-            "name a folder with more room by TMPDIR"
+            "set TMPDIR to a folder with more space"
         )

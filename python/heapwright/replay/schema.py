@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of replay --json, made from its fields."""
+"""The JSON schema of replay --json, derived from its fields."""
 
 from __future__ import annotations
 

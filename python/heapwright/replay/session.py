@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# length: the runs of one answer, in the order in which they have to come
-"""Makes the plan and runs it on every candidate, in turns."""
+# length: the runs of one answer, in their required order
+"""Makes the plan and runs it on every candidate, alternating between them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from heapwright.replay.plan_folder import plan_folder
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
-# The recorded order, with a look whether the blocks may be used. The same calls give the same in each run.
+# The recorded order, with a check that the blocks are usable. The same calls give the same in each run.
 CHECKED = "checked"
 _TIME_BYTES = 8
-# The times of each operation are kept up to here without being asked for.
+# Up to this many operations, each one's time is kept by default.
 MOST_TIMED = 20_000_000
 _REFUSED = (2, 3)
-# Longer recordings are replayed as fast as it goes.
+# Longer recordings are replayed at full speed.
 PACED_UP_TO_S = 10.0
 # What is running, runs done, total runs.
 Progress = Callable[[str, int, int], object]
@@ -40,13 +40,13 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How often, how long a run may take, and how long to wait behind the last call.
+    """Number of runs, their time limit, and the wait after the last call.
 
-    calls: of a longer recording a window of so many around its peak; 0: all of it.
+    calls: size of the window around the peak of a longer recording; 0: all of it.
 
-    is_paced: whether memory is replayed as slowly as the program ran; None: when that takes seconds.
-    speed: how many times as fast as the program then.
-    has_gaps: whether times are measured with the program's gaps as well, at that speed.
+    is_paced: whether memory is replayed as slowly as the program ran; None: if that takes only seconds.
+    speed: relative to the program.
+    has_gaps: whether times are also measured with the program's gaps, at that speed.
     is_timed: whether each operation's time is kept, for sites and functions; None: up to MOST_TIMED of them.
     """
 
@@ -71,7 +71,7 @@ class Session:
         settings: Settings,
         asked: Sequence[Change] = (),
     ) -> None:
-        """asked: the changes that candidates name."""
+        """asked: the changes named by candidates."""
         self._program = program
         self._trace = trace
         self._chosen = chosen
@@ -79,27 +79,27 @@ class Session:
         self._changes = asked
         self._paths: dict[str, Path] = {}  # of plans, by change
         self._records: list[Document] = []  # of changes
-        self._dry_changes = [""]  # whose plans have a dry run of their own
+        self._dry_changes = [""]  # whose plans have a separate dry run
         self._hung: set[str] = set()
         self._failures: dict[str, str] = {}  # of runs for call sites, by candidate
         is_long = settings.calls and trace.event_count > settings.calls
         self._window_calls = settings.calls if is_long else 0
-        # A window leaves the time to tell what is noise.
+        # A window leaves time to measure the noise.
         self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
-        # A recording that was cut has no end, but readings until then.
+        # A cut recording has no end, but has readings until then.
         readings_ns = [sample.time_ns for sample in trace.memory_samples[-1:]]
         self._recorded_ns = max([trace.end.time_ns, *readings_ns])
         self._pace = self._pace_of()
         self._check_limit()
         self._untimed = self._why_untimed()
         ends = [clocks.ends_of(candidate) for candidate in chosen.candidates]
-        # What the recorded allocator has, the recording says; a single run ranks nothing.
+        # The recording has the recorded allocator's figures; a single run ranks nothing.
         self._ends = {
             number: found for number, found in enumerate(ends) if found and number and self._runs_of_each > 1
         }
 
     def _pace_of(self) -> float:
-        """The program's own time as a share of the recording's; 0: as fast as it goes."""
+        """The program's own time as a share of the recording's; 0: full speed."""
         metadata = self._trace.metadata
         is_paced = self._settings.is_paced
         if is_paced is None:
@@ -113,28 +113,28 @@ class Session:
         return max(0.1, 1 - cost_ns / threads / max(self._recorded_ns, 1)) / self._settings.speed
 
     def _check_limit(self) -> None:
-        """MeasureError where a run as slow as the program would count as hung."""
+        """MeasureError if a run as slow as the program would count as hung."""
         settings, recorded_s = self._settings, self._recorded_ns / 1e9
         share = max(self._pace, 1 / settings.speed if settings.has_gaps and not self._window_calls else 0.0)
         if share * recorded_s > settings.limit_s:
             fast_enough = settings.speed * math.ceil(share * recorded_s / settings.limit_s)
             raise MeasureError(
-                f"a run in the recording's time takes {units.duration(share * recorded_s * 1e9)}, --limit "
-                f"allows {settings.limit_s:g} s: --speed {fast_enough:g} is fast enough"
+                f"a run at the recording's speed takes {units.duration(share * recorded_s * 1e9)}, --limit "
+                f"allows {settings.limit_s:g} s: use --speed {fast_enough:g}"
             )
 
     def _why_untimed(self) -> str | None:
-        """Why no operation's time is kept, empty where nobody wants them; None: each is."""
+        """Why no operation's time is kept, empty if not wanted; None: each is kept."""
         if self._settings.is_timed is False:
             return ""
         if self._runs_of_each < 2:
-            return "a single run does not measure them; --runs 2 without --quick does"
+            return "a single run does not measure them; use --runs 2 without --quick"
         events = self._window_calls or self._trace.event_count
         if self._settings.is_timed is None and events > MOST_TIMED:
-            return f"not measured by itself above {MOST_TIMED:,} calls; --sites 5 does"
+            return f"not measured by default above {MOST_TIMED:,} calls; use --sites 5"
         needed = self._plan_bytes() + events * _TIME_BYTES * (len(self._chosen.candidates) + 1)
         if needed > shutil.disk_usage(tempfile.gettempdir()).free:
-            return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; name another folder by TMPDIR"
+            return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; set TMPDIR to another folder"
         return None
 
     def _compares_times(self) -> bool:
@@ -176,9 +176,9 @@ class Session:
             reading = time_fidelity.begin(self._trace) if compares and not self._window_calls else None
             plan = maker.make(self._changes, step)
             others = machine.OtherWork()
-            if compares and self._window_calls:  # the plan knows which
+            if compares and self._window_calls:  # the plan has it
                 reading = time_fidelity.begin(self._trace, int(plan["begin_ns"]), int(plan["end_ns"]))
-            recorded = time_fidelity.recorded(reading.take()) if reading else None  # before anything is timed
+            recorded = time_fidelity.recorded(reading.take()) if reading else None  # before any timing
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
@@ -222,7 +222,7 @@ class Session:
         return arms
 
     def _bounds(self, memory: Sequence[Arm], step: Callable[[str], None]) -> dict[int, Bounds]:
-        """Of the candidates that go by the clock; at full speed they give back less than in the program."""
+        """Runs of candidates that return memory by the clock; at full speed they return less."""
         candidates = [arm for arm in memory if not arm.is_control]
 
         def runs_of(candidate: Candidate) -> list[Document]:
@@ -287,7 +287,7 @@ class Session:
                 self._failures.setdefault(arm.allocator.name, arm.failure)
 
     def _sums(self, arm: Arm, times: Path, sites: Path) -> Document:
-        """What the operations' times add up to, as the program says it; sites: of the call stacks."""
+        """Sums of the operations' times from heapwright-replay; sites: of the call stacks."""
         command = [str(self._program), "times", str(self._plan_of(arm)), str(times), str(sites)]
         environment = self._chosen.candidates[0].environment() | {"LD_PRELOAD": ""}
         try:
@@ -321,7 +321,7 @@ class Session:
             arm.runs.append(said)
 
     def _output(self, arm: Arm, command: Sequence[str]) -> Document:
-        """What a run says; empty after a failure, which is the arm's then."""
+        """A run's output; empty after a failure, which is recorded for the arm."""
         try:
             return run_for_document(command, arm.allocator.environment(), self._settings.limit_s)
         except RunFailedError as failure:

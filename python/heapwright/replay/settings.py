@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The settings of allocators by name, and the environment that brings them about."""
+"""The settings of allocators by name, and the environment variables that apply them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from heapwright.measure.errors import MeasureError
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-# What these variables say is the recorded program's or nobody's: a replay inherits none of them.
+# A replay inherits none of these variables: it takes them only from the recorded program.
 _OWN_PREFIXES = ("MALLOC_", "MIMALLOC_", "TCMALLOC_", "HEAPWRIGHT_HEAP_", "SCUDO_", "TBB_MALLOC_")
 _OWN_NAMES = ("GLIBC_TUNABLES", "_RJEM_MALLOC_CONF")
 
@@ -57,7 +57,7 @@ def _word(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a setting is brought about: a variable, or an entry of a list in one."""
+    """How a setting is applied: a variable, or an entry of a list in one."""
 
     variable: str
     value: _Value
@@ -123,7 +123,7 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
     },
 }
 
-# What --search tries: settings that reports from the field name, each alone.
+# What --search tries: settings named in field reports, one at a time.
 GRID: Mapping[str, Sequence[str]] = {
     "glibc": (
         "arena_max=1",
@@ -142,7 +142,7 @@ GRID: Mapping[str, Sequence[str]] = {
         "tcache=false",
     ),
     "tcmalloc": ("aggressive_decommit=true", "thread_cache_bytes=1M"),
-    # One of the two names of the delay is not tried: of a version that has the other one.
+    # Of the two names of the delay, only the one that the version has is tried.
     "mimalloc": ("purge_delay=0", "decommit_delay=0", "reset_delay=0", "eager_commit=0"),
     "tbb": ("huge_pages=1", "huge_size_threshold=8M"),
     "heapwright": ("decay_ms=0", "maintenance=calls", "huge_pages=1"),
@@ -155,12 +155,12 @@ def is_of_allocators(variable: str) -> bool:
 
 
 def parse(text: str) -> tuple[str, dict[str, str]]:
-    """The allocator and its settings: glibc.arena_max=1,top_pad=1M. MeasureError."""
+    """Parses an allocator and its settings: glibc.arena_max=1,top_pad=1M. MeasureError."""
     allocator, dot, listed = text.partition(".")
     if not dot or not listed:
         raise MeasureError(f"--set takes ALLOCATOR.NAME=VALUE, such as --set glibc.arena_max=1, not '{text}'")
     if allocator not in KNOWN:
-        raise MeasureError(f"no settings of {allocator} are known; there are: {', '.join(KNOWN)}")
+        raise MeasureError(f"no settings of {allocator} are known; known allocators: {', '.join(KNOWN)}")
     chosen = {}
     for part in listed.split(","):
         name, equals, value = part.removeprefix(f"{allocator}.").partition("=")
@@ -176,14 +176,14 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
 def environment_of(
     allocator: str, chosen: Mapping[str, str], before_them: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The variables for these settings, which count more than those before them. MeasureError for what is
-    not known."""
+    """The variables for these settings, which override earlier ones. MeasureError for unknown
+    settings."""
     environment = dict(before_them or {})
     for name, text in chosen.items():
         way = KNOWN[allocator].get(name)
         if way is None:
             close = get_close_matches(name, KNOWN[allocator], 1, 0.5)
-            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(KNOWN[allocator])}"
+            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(KNOWN[allocator])}"
             raise MeasureError(f"{allocator} has no setting {name}; {hint}")
         try:
             value = way.entry + way.value(text)

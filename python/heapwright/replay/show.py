@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# length: the words of one answer, from its first line to the last
+# length: the text of one answer, from its first line to the last
 """The answer in words, the table for terminals and Markdown, and what to type next."""
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from heapwright.report.columns import TEXT, Column, Record
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What a setting that gives memory back changes where it cannot change the peak.
+# Figures changed by a setting that returns memory if it cannot change the peak.
 _PEAK, _LATER = FIGURES[1], FIGURES[2:4]
 
 
 def _titled(record: Record) -> str:
-    """With the version, unless settings or a change tell it from the plain one."""
+    """The name with the version, unless settings or a change distinguish it."""
     version = record["version"]
     is_plain = not record["variables"] and not record["change"]
     return str(record["name"]) if not version or not is_plain else f"{record['name']} {version}"
@@ -64,7 +64,7 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     lines = []
     others = [c for c in document["candidates"] if c["name"] != document["reference"]]
     if not others:
-        return [f"Only {document['reference']} was run; --on adds an allocator to compare it with."]
+        return [f"Only {document['reference']} was run; use --on to add allocators to compare."]
     if not any(candidate["figures"] for candidate in others):
         return ["No other candidate finished: there is nothing to compare."]
     for figure in FIGURES[:2]:
@@ -94,23 +94,23 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
         if candidate["name"] != reference
     }
     if UNKNOWN in verdicts and clock_words.is_open(document, figure):
-        return f"Whether one here has {figure.less} than {reference} depends on when it gives memory back."
+        return f"Whether a candidate has {figure.less} than {reference} depends on when it returns memory."
     if SAME in verdicts and WORSE in verdicts:
-        return f"Nothing here has {figure.less} than {reference} by more than the replay's noise and error."
+        return f"No candidate has {figure.less} than {reference} by more than the replay's noise and error."
     if WORSE in verdicts or not verdicts - {None}:
-        return f"Nothing here has {figure.less} than {reference}."
+        return f"No candidate has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
         if figure.has_gaps and document["runs"] >= LEAST_TIMED_RUNS:
-            return f"The program's load could not be kept, which ranks nothing in {figure.label}."
+            return f"The program's load could not be kept, so {figure.label} is not ranked."
         if document["runs"] >= LEAST_TIMED_RUNS:
-            return f"Whether one here has {figure.less} than {reference} is not known; the notes say why."
+            return f"Whether a candidate has {figure.less} than {reference} is not known; see the notes."
         runs = f"{units.counted(document['runs'], 'run')} of each"
-        return f"{runs} cannot rank {figure.label}; {LEAST_TIMED_RUNS} runs can."
+        return f"{runs} cannot rank {figure.label}; use --runs {LEAST_TIMED_RUNS}."
     return f"No difference in {figure.label} is larger than the replay's noise and error."
 
 
 def _price(candidate: Mapping[str, Any], of: Figure) -> str:
-    """Where the candidate is worse."""
+    """The figures in which the candidate is worse."""
     worse = [
         f"{figure.label} {units.signed_percent(candidate['figures'][figure.key]['relative_difference'])}"
         for figure in FIGURES
@@ -122,72 +122,73 @@ def _price(candidate: Mapping[str, Any], of: Figure) -> str:
 
 
 def about_truth(document: Mapping[str, Any]) -> str:
-    """How true the replay of the recorded allocator is."""
+    """The accuracy of the replay of the recorded allocator."""
     truth = document["fidelity"]
     if truth is None:
-        return "How true the replay's memory is, is not known."
+        return "The accuracy of the replay's memory is not known."
     recorded, replayed, errors = truth["recorded"], truth["replayed"], truth["errors"]
     return (
-        f"Replayed on {document['reference']} the peak is {units.size(replayed['peak_bytes'])} "
-        f"where {units.size(recorded['peak_bytes'])} were recorded; errors: "
+        f"Replayed on {document['reference']} the peak is {units.size(replayed['peak_bytes'])}, "
+        f"recorded {units.size(recorded['peak_bytes'])}; errors: "
         f"peak {units.size(errors['peak_bytes'])}, mean {units.size(errors['mean_bytes'])}, "
         f"end {units.size(errors['end_bytes'])}. Less is no difference (=).{_about_moments(document)}"
     )
 
 
 def _about_moments(document: Mapping[str, Any]) -> str:
-    """A peak that no reading of the recording has seen."""
+    """A note on a peak between the recording's readings."""
     read_bytes = document["fidelity"]["recorded"]["peak_bytes"]
     found = document["candidates"][0]["figures"].get(_PEAK.key)
     if not found or found["value"] - read_bytes <= LEAST_DIFFERENCE * read_bytes:
         return ""
     return (
-        f" Between two readings the replay has {units.size(found['value'])}, which none of them saw: how "
-        "true that is, is not known."
+        f" Between two readings the replay has {units.size(found['value'])}, which none of them saw: its "
+        "accuracy is not known."
     )
 
 
 def about_touch(document: Mapping[str, Any]) -> str:
-    """What the replay writes to, and by how much that may be wrong."""
+    """What the replay writes to, and the possible error."""
     plan = document["plan"]
     large, seen, small = plan["large_blocks"], plan["seen_blocks"], plan["small_bytes"]
     then = f" ({units.size(small)} at most)" if small is not None else ""
-    smaller = f"maller ones count as touched whole{then}."
+    smaller = f"maller ones count as fully touched{then}."
     if not large:
         return f"No block has 16 KiB or more; s{smaller}"
     known = (
-        f"What the program wrote to is known of {units.count(seen)} of {units.count(large)} blocks of 16 KiB "
-        "and more"
+        f"Written pages are known for {units.count(seen)} of {units.count(large)} blocks of 16 KiB or more"
     )
-    others = "; the others count as touched like those of their call site, or whole" if seen < large else ""
+    others = "; the others count as touched like those of their call site, or fully" if seen < large else ""
     return f"{known}{others}{_about_guess(plan) if others else ''}. S{smaller}"
 
 
 def _about_guess(plan: Mapping[str, Any]) -> str:
-    """The error that the others may make."""
+    """The possible error from the others."""
     touched, untouched = plan["guessed_touched_bytes"], plan["guessed_untouched_bytes"]
     if touched is None:
         return ""
     if not touched + untouched:
-        return ", and none of these lived when memory was read"
-    less = f", up to {units.size(untouched)} taken as untouched that it may have" if untouched else ""
+        return ", and none of these was live when memory was read"
+    less = (
+        f", up to {units.size(untouched)} counted as untouched that it may have touched" if untouched else ""
+    )
     return f": at one moment up to {units.size(touched)} that the program may not have touched{less}"
 
 
 def about_frees(document: Mapping[str, Any]) -> list[str]:
-    """How long a thread frees at one go, where a change puts frees off."""
+    """How long a thread frees without interruption, for changes that defer frees."""
     put_off = {change["text"] for change in document["changes"] if change["change"] == "deferred_free"}
     lines = []
-    before = None  # of the candidate without a change, which comes before those with one
+    before = None  # of the candidate without a change, which precedes those with one
     for candidate in document["candidates"]:
         found = candidate["longest_frees_ns"]
         if not candidate["change"]:
             before = found
         elif candidate["change"] in put_off and found is not None and before is not None:
             lines.append(
-                f"{candidate['name']}: a thread's longest row of frees takes {units.duration(found)} in heap "
-                f"calls, without the change {units.duration(before)}. Its CPU time depends on when that "
-                "thread runs, which full speed does not show (?); --gaps does."
+                f"{candidate['name']}: a thread's longest run of frees takes {units.duration(found)} in heap "
+                f"calls, without the change {units.duration(before)}. Its CPU time depends on when the other "
+                "thread runs, which full speed does not show (?); use --gaps."
             )
     return lines
 
@@ -198,7 +199,7 @@ def failures(document: Mapping[str, Any]) -> list[str]:
 
 
 def next_command(document: Mapping[str, Any]) -> str:
-    """How to run the program with the winner; what else to try where there is none."""
+    """How to run the program with the winner, or what else to try."""
     time = own_load.TIME if document["gaps"] else FIGURES[0]
     order = (_PEAK, time, *reversed(_LATER))
     best = next((best for figure in order if (best := best_of(document, figure))), None)
@@ -206,14 +207,14 @@ def next_command(document: Mapping[str, Any]) -> str:
         has_settings = any(candidate["variables"] for candidate in document["candidates"])
         if not has_settings:
             return f"heapwright replay {document['trace']} --search tries settings of each"
-        return f"heapwright explain {document['trace']} --question advice says what the program can change"
+        return f"heapwright explain {document['trace']} --question advice shows what the program can change"
     if best["change"]:
         return f"heapwright explain {document['trace']} --question advice shows code for such changes"
     return f"{best['command']}  # and the program's arguments"
 
 
 class Shown(NamedTuple):
-    """What is shown beside the decision."""
+    """Options of what is shown besides the decision."""
 
     sites: int = 5
     latency: bool = False
@@ -222,7 +223,7 @@ class Shown(NamedTuple):
 
 
 def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> None:
-    """Answer first, then the table, then how sure it is."""
+    """Answer first, then the table, then its reliability."""
     for line in verdict(document):
         console.print(line)
     console.print()
@@ -232,7 +233,7 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
         console.print(terminal.table(own_load.COLUMNS, own))
         console.print()
     for line in _with_gap(site_words.about(document, shown.sites)):
-        is_site = line.startswith(" ")  # a line of its own, however long its name
+        is_site = line.startswith(" ")  # on a separate line, however long its name
         console.print(line, markup=False, no_wrap=is_site, overflow="ellipsis" if is_site else "fold")
     for line in below(document):
         console.print(line, markup=False)
@@ -241,7 +242,7 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
 
 
 def _details(document: Mapping[str, Any], shown: Shown) -> list[Detail]:
-    """The tables that were asked for, and have rows."""
+    """The requested tables that have rows."""
     asked = [
         *([spread.detail(document)] if shown.spread else []),
         *(
@@ -259,13 +260,13 @@ def _with_gap(lines: list[str]) -> list[str]:
 
 
 def _paragraph(text: str) -> list[str]:
-    """A call site is an item of a list; its name may have what Markdown takes for its own."""
+    """A call site as a list item; its name may contain Markdown characters."""
     escaped = markdown.escaped(text.strip())
     return [f"- {escaped}"] if text.startswith(" ") else ["", escaped, ""]
 
 
 def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
-    """The same for documents."""
+    """The same as Markdown."""
     table = [[column.written(row, {}) for column in COLUMNS] for row in rows(document)]
     lines = [
         *verdict(document),
@@ -290,7 +291,7 @@ def _own_load_in_markdown(document: Mapping[str, Any]) -> list[str]:
 
 
 def below(document: Mapping[str, Any]) -> Sequence[str]:
-    """How sure it is, and what the figures mean."""
+    """The reliability, and what the figures mean."""
     front = f"Best trade-offs of CPU time, peak, mean and p99.9: {', '.join(document['front'])}."
     return [
         *([front] if document["runs"] > 1 else []),  # a single run ranks nothing
@@ -300,7 +301,7 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
         about_truth(document),
         about_touch(document),
         *time_fidelity.about(document),
-        "CPU time is that of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "
+        "CPU time covers the calls and writing to fresh pages, with all threads at full speed; p99.9: "
         "one call in 1000 takes longer.",
         *own_load.about(document),
         *(f"note: {note}" for note in document["notes"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which call sites make a difference between a candidate and the reference, by more than noise."""
+"""Call sites that differ between a candidate and the reference by more than noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapwright.replay.decision import LEAST_DIFFERENCE
 
 
 class Sum(NamedTuple):
-    """Of a site: so many calls or blocks, and what they take together."""
+    """A site's calls or blocks: their number and total."""
 
     pieces: int = 0
     amount: float = 0.0
@@ -21,7 +21,7 @@ Sums = Mapping[int, Sum]
 
 
 class SiteDifference(NamedTuple):
-    """own beside reference, of the site with this number."""
+    """own compared to reference, for the site with this number."""
 
     number: int
     own: Sum
@@ -30,7 +30,7 @@ class SiteDifference(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """What the candidate has more."""
+        """How much more the candidate has."""
         return self.own.amount - self.reference.amount
 
 
@@ -39,16 +39,16 @@ def total(sums: Sums) -> float:
 
 
 def relative_noise(reference: Sums, control: Sums) -> float:
-    """A share: twice what two measurements of the reference differ by on average, and no less than counts."""
+    """A share: twice the mean difference of two measurements of the reference, and at least the minimum."""
     apart = sum(abs(one.amount - control.get(number, Sum()).amount) for number, one in reference.items())
     return max(2 * apart / max(total(reference), 1), LEAST_DIFFERENCE)
 
 
 def differing(own: Sums, reference: Sums, control: Sums) -> list[SiteDifference]:
-    """Those whose difference is larger than noise, the largest first.
+    """Sites with a difference larger than noise, largest first.
 
-    A site's noise is the difference of the reference's two measurements there, or, where that is larger, its
-    share by relative_noise().
+    A site's noise is the difference of the reference's two measurements there, or its share by
+    relative_noise() if that is larger.
     """
     found = [one for one in _all(own, reference, control) if abs(one.difference) > one.noise]
     return sorted(found, key=lambda one: -abs(one.difference))
@@ -63,7 +63,7 @@ def _all(own: Sums, reference: Sums, control: Sums) -> Iterator[SiteDifference]:
 
 
 def named(site: Site) -> dict[str, Any]:
-    """What a document says of the site."""
+    """The document's record of the site."""
     location = site.location
     return {
         "site": site.number,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which call sites make the difference between the reference and another candidate, in words."""
+"""Text on the call sites that make the difference between the reference and another candidate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapwright.report import units
 
 
 def fastest(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The candidate beside the reference whose call sites are shown."""
+    """The candidate, besides the reference, whose call sites are shown."""
     return best_of(document, FIGURES[0]) or _least(document, "call_sites", "ns")
 
 
@@ -33,7 +33,7 @@ def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
-    """The same of memory at the reference's peak, for the candidate that has least then or at its peak.
+    """The same for memory at the reference's peak, for the candidate with the least then or at its peak.
 
     A site that differs by less than LEAST_DIFFERENCE of all memory is left out.
     """
@@ -43,7 +43,7 @@ def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
         return []
     least_bytes = LEAST_DIFFERENCE * found["reference_bytes"]
     sites = [site for site in found["sites"] if abs(site["difference_bytes"]) >= least_bytes][:limit]
-    when = f"At {units.duration(found['time_ns'])}, where {document['reference']} has most memory"
+    when = f"At {units.duration(found['time_ns'])}, when {document['reference']} has most memory"
     whole = units.signed(found["difference_bytes"], "bytes")
     rest = f"{units.signed(found['unowned_difference_bytes'], 'bytes')} in pages without a block"
     none = "no call site differs by more than noise and 1 %"
@@ -64,7 +64,7 @@ def about(document: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def _line(site: Mapping[str, Any], unit: str, count: str) -> str:
-    """unit: ns or bytes, as the fields are named."""
+    """unit: ns or bytes, as in the fields' names."""
     difference = units.signed(site[f"difference_{unit}"], unit)
     return f"  {difference} ± {units.number(site[f'noise_{unit}'], unit)}  {count}  {site['name']}"
 
@@ -78,7 +78,7 @@ def _between(names: str, best: Mapping[str, Any]) -> str:
 
 
 def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any], unit: str) -> str:
-    """With their part of the difference, unless other sites differ the other way as much."""
+    """With their share of the difference, unless other sites offset it."""
     word = "this call site" if len(sites) == 1 else f"these {len(sites)} call sites"
     together = sum(site["share"] for site in sites)
     is_part = abs(found[f"difference_{unit}"]) > found[f"noise_{unit}"] and 0 < together < 1.005

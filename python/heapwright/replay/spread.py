@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every measured figure with its spread: those of the decision, and what is only measured.
+"""Every measured figure with its spread: those of the decision, and others.
 
-Of the latter there is no verdict: a median, the least and the most of a candidate's runs.
+The others have no verdict: only median, minimum and maximum of a candidate's runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Runs = Sequence[Mapping[str, Any]]
 
 
 class Measure(NamedTuple):
-    """A figure that decides nothing."""
+    """A figure without a verdict."""
 
     key: str
     label: str
@@ -38,26 +38,26 @@ MEASURES = (
         "wall_ns",
         "wall time",
         "ns",
-        "Of all threads at full speed, less that of the dry run: others of the machine may have taken some "
-        "of it. Not of a window.",
+        "Of all threads at full speed, minus the dry run's; other processes may have taken some "
+        "of it. Not for a window.",
     ),
-    Measure("p50_ns", "p50", "ns", "Of all calls that were clocked."),
+    Measure("p50_ns", "p50", "ns", "Of all clocked calls."),
     Measure("p99_ns", "p99", "ns", "The same."),
     Measure("max_ns", "longest call", "ns", "The same."),
     Measure(
         "overhead_bytes",
         "overhead",
         "bytes",
-        "Resident beside what blocks need, on average over the recorded time: free memory, tables, rounding, "
-        "threads' stacks. Not where a change decides what blocks need.",
+        "Resident memory beyond what blocks need, mean over the recorded time: free memory, tables, "
+        "rounding, thread stacks. Not with a change, which affects what blocks need.",
     ),
-    Measure("peak_overhead_bytes", "overhead at peak", "bytes", "The same where the run has most memory."),
+    Measure("peak_overhead_bytes", "overhead at peak", "bytes", "The same when the run has most memory."),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What blocks and the program's own mappings need at the moments; end_ns: of what is replayed."""
+    """What blocks and the program's own mappings need at the moments; end_ns: of the replayed part."""
 
     times_ns: Sequence[float]
     bytes: Sequence[float]
@@ -77,9 +77,9 @@ class Needed:
 
 
 def of_arms(memory: Arm, time: Arm, dry: Runs, needed: Needed | None) -> Document:
-    """By key, of one candidate; what was not measured is not there.
+    """One candidate's figures by key, without those not measured.
 
-    dry: runs without a heap call; empty: wall time is not known. needed: None where it is not known.
+    dry: runs without heap calls; empty: wall time is not known. needed: None if not known.
     """
     found = {} if time.failure else dict(_of_times(time.runs, dry))
     if needed is not None and needed.times_ns and not memory.failure:
@@ -109,7 +109,7 @@ def _summary(values: Sequence[float]) -> Document:
     return {"median": median(values), "low": min(values), "high": max(values), "runs": len(values)}
 
 
-# In the order of the table: times, memory; what is asked of the kernel comes behind.
+# In the order of the table: times, memory; then use of the kernel.
 _ORDER = (
     *("time_ns", "wall_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns", "gaps_time_ns", "gaps_p999_ns"),
     *("peak_bytes", "mean_bytes", "end_bytes", "idle_bytes", "overhead_bytes", "peak_overhead_bytes"),
@@ -130,7 +130,7 @@ COLUMNS = (
 
 
 def rows(document: Mapping[str, Any]) -> list[Record]:
-    """Figure by figure, the candidates side by side, for COLUMNS; without what one never asks the kernel."""
+    """Figure by figure, the candidates side by side, for COLUMNS, without unused kernel figures."""
     found: list[Record] = []
     for figure in (_KNOWN[key] for key in _ORDER):
         found += _rows(document, figure.label, figure.unit, partial(_of, figure.key))
@@ -162,7 +162,7 @@ def detail(document: Mapping[str, Any]) -> Detail:
     runs, reference = document["runs"], document["reference"]
     of_each = units.counted(runs, "run")
     about = (
-        f"Each figure's median, least and most in {of_each} of each candidate, {2 * runs} of {reference}; "
-        "what one never asks the kernel is left out:"
+        f"Median, minimum and maximum in {of_each} of each candidate, {2 * runs} of {reference}, "
+        "without unused kernel figures:"
     )
     return Detail(about, COLUMNS, rows(document), ("figure",), lambda row: str(row["figure"]))

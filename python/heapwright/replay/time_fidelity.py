@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How true a replay's times are: calls of the recorded allocator beside the recording, by function.
+"""The accuracy of a replay's times: calls of the recorded allocator compared to the recording, by function.
 
-A recorded time is that of the call alone, without the recorder's work around it. Off the processor it waited
-or was preempted: that is taken out of the sum, where the kernel's records tell. A replayed time is the least
-of an operation's runs. What reading the clock takes is taken out of both.
+A recorded time is that of the call, without the recorder's work around it. Time off the CPU (waiting or
+preempted) is subtracted from the sum if the kernel's records have it. A replayed time is the minimum of an
+operation's runs. The cost of reading the clock is subtracted from both.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from heapwright.model.facts import Facts
     from heapwright.model.trace import FactsReading
 
-# A shape agrees where no percentile is further off than by this factor.
+# Shapes agree if no percentile is off by more than this factor.
 MOST_APART = 1.5
-# Functions with less of the recorded time decide nothing.
+# Functions with less of the recorded time are ignored.
 _LEAST_SHARE = 0.1
 _PERCENTILES = ("p50_ns", "p99_ns")
 Document = dict[str, Any]
 
 
 def begin(trace: Trace, *window_ns: int) -> FactsReading | None:
-    """Reads the recorded times, beside the caller; None where the recording has not each call's.
+    """Reads the recorded times concurrently; None if the recording does not have every call's.
 
-    window_ns: from when to when; without: all.
+    window_ns: begin and end; without: all.
     """
     metadata = trace.metadata
     if not metadata.durations_recorded or metadata.sample_mean_bytes:
@@ -40,8 +40,8 @@ def begin(trace: Trace, *window_ns: int) -> FactsReading | None:
 
 
 class Recorded(NamedTuple):
-    """functions: their recorded times; off_ns: of all these, off the processor; preempted_ns: of that, what
-    other processes and threads took. 0 where it is not known.
+    """functions: their recorded times; off_ns: the part off the CPU; preempted_ns: the preempted part of
+    that. 0 if not known.
     """
 
     functions: list[Document]
@@ -49,12 +49,12 @@ class Recorded(NamedTuple):
     preempted_ns: int
 
     def without_clock(self, clock_ns: float) -> Recorded:
-        """A recorded time has one reading of the clock in it; clock_ns: what that takes on this machine."""
+        """A recorded time includes one clock reading; clock_ns: its cost on this machine."""
         return self._replace(functions=[_without_clock(row, clock_ns) for row in self.functions])
 
 
 def recorded(facts: Facts) -> Recorded:
-    """What they say of the calls' times."""
+    """The accuracy of the calls' times."""
     functions = [
         {
             "function": KIND_NAMES[row.kind],
@@ -75,10 +75,10 @@ def _without_clock(row: Document, clock_ns: float) -> Document:
 
 
 def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:
-    """None where either is not known; functions that only one of them has are left out.
+    """None if either is not known; functions that only one of them has are left out.
 
-    off_ns: of the recorded time, off the processor. error_ns: how far the sums are apart. tail_factor: by how
-    much p99 is off, at most, of the functions that take the time.
+    off_ns: recorded time off the CPU. error_ns: difference of the sums. tail_factor: the largest factor by
+    which p99 is off, of the functions that take the time.
     """
     own = {row["function"]: row for row in replayed}
     both = [(row, own[row["function"]]) for row in recorded if row["function"] in own]
@@ -107,7 +107,7 @@ def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: 
 
 
 def _apart(real: Mapping[str, Any], other: Mapping[str, Any], key: str) -> float:
-    """By how many times; a percentile that too few calls tell agrees with any."""
+    """The factor; a percentile with too few calls agrees with any."""
     a, b = real[key], other[key]
     return 1.0 if b is None else float(max(a, b) / max(min(a, b), 1))
 
@@ -117,30 +117,30 @@ def _agree(real: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def about(document: Mapping[str, Any]) -> list[str]:
-    """One line, where it is known."""
+    """One line, if known."""
     found = document["time_fidelity"]
     if found is None:
         return []
     most = max(found["functions"], key=lambda row: row["recorded"]["sum_ns"])
     line = (
-        f"Replayed on {document['reference']} the calls take {units.duration(found['replayed_ns'])} where "
-        f"{units.duration(found['recorded_ns'])} were recorded "
+        f"Replayed on {document['reference']} the calls take {units.duration(found['replayed_ns'])}, "
+        f"recorded {units.duration(found['recorded_ns'])} "
         f"({units.signed_percent(found['relative_error'])}); "
         f"{most['function']}: {_percentiles(most['replayed'])}, recorded {_percentiles(most['recorded'])}."
     )
     line += (
-        f" Less than {units.duration(found['error_ns'])} of CPU time, or {found['tail_factor']:.1f} times of "
-        "p99.9, is no difference (=)."
+        f" Less than {units.duration(found['error_ns'])} of CPU time, or a factor of "
+        f"{found['tail_factor']:.1f} in p99.9, is no difference (=)."
     )
     if any(changes.leaves_calls_out(candidate["change"]) for candidate in document["candidates"]):
         factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
         line += (
-            " A change that leaves calls out is judged by the noise alone where these calls' own times say "
-            "the same. How much it gives is not promised: recorded calls take "
+            " A change that removes calls is judged by the noise alone if these calls' own times "
+            "agree. The size of its gain is not reliable: recorded calls take "
             f"{factor:.1f} times the replayed ones."
         )
     if not found["is_same_shape"]:
-        line += " The latencies' shape is another one: how large differences in time are is not promised."
+        line += " The latency distribution differs: the size of time differences is not reliable."
     return [line]
 
 

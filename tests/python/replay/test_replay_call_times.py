@@ -188,7 +188,7 @@ def test_no_sites_are_measured_when_not_asked_for(file: str, capsys: pytest.Capt
         assert run_command(["replay", file, *WORDS, *words, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert [(c["call_sites"], c["functions"]) for c in document["candidates"]] == [(None, None)] * 2
-        said = "times by call site: a single run does not measure them; --runs 2 without --quick does"
+        said = "times by call site: a single run does not measure them; use --runs 2 without --quick"
         assert (said in document["notes"]) == (words == ["--quick"])
 
 
@@ -199,6 +199,6 @@ def test_too_many_calls_are_measured_only_when_asked_for(
     assert run_command(["replay", file, *WORDS, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["candidates"][1]["call_sites"] is None
-    assert any("times by call site: not measured by itself" in note for note in document["notes"])
+    assert any("times by call site: not measured by default" in note for note in document["notes"])
     assert run_command(["replay", file, *WORDS, "--sites", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["candidates"][1]["call_sites"]

@@ -85,11 +85,11 @@ def test_several_changes_have_their_own_sites(text: str, words: str, stacks: lis
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("arena@parse_line+reserve@2", "parse.cpp:44 is named twice; a block is served one way"),
-        ("arena@main+reserve@", "what is to change and where"),
-        ("arena", "what is to change and where, as arena@parse_line"),
-        ("@main", "what is to change and where"),
-        ("arena@", "what is to change and where"),
+        ("arena@parse_line+reserve@2", "parse.cpp:44 is named twice"),
+        ("arena@main+reserve@", "name the change and where"),
+        ("arena", "name the change and where, as in arena@parse_line"),
+        ("@main", "name the change and where"),
+        ("arena@", "name the change and where"),
         ("arena@parse_lin", "no call site parse_lin in the recording; did you mean shop::parse_line?"),
         ("arena@line", "no call site line in the recording"),
         ("arena@parse_line@parse.cpp:4", "no call site parse_line@parse.cpp:4"),
@@ -97,7 +97,7 @@ def test_several_changes_have_their_own_sites(text: str, words: str, stacks: lis
         (f"arena@{'1' * 5000}", "their numbers are below 4"),
         (
             "+".join(f"arena@site{n}" for n in range(300)),
-            "at most 4 changes fit into one --change, this has 300",
+            "one --change takes at most 4 changes, not 300",
         ),
     ],
 )
@@ -113,26 +113,26 @@ def test_a_note_says_what_became_of_the_change() -> None:
     counts |= {"changed_blocks": 10, "change_events": 2, "freed_by_others": 3, "never_freed": 1}
     record = {"text": "arena@main", "change": "arena", **counts}
     assert changes.note(record) == (
-        "arena@main: 10 blocks served so, the arena is reset 2 times, 3 blocks freed by another thread than "
-        "made them: their arena waits for its own thread, 1 block never freed"
+        "arena@main: 10 blocks changed, the arena is reset 2 times, 3 blocks freed by another thread: "
+        "their arena waits for its own thread, 1 block never freed"
     )
     pool = record | {"change": "node_pool", "never_freed": 0}
-    assert "3 blocks left with the heap: freed by another thread" in changes.note(pool)
+    assert "3 blocks left to the heap: freed by another thread" in changes.note(pool)
     moved = pool | {"moved_by_others": 2}
-    assert "2 blocks left with the heap: reallocated by another thread" in changes.note(moved)
+    assert "2 blocks left to the heap: reallocated by another thread" in changes.note(moved)
     small = record | {"text": "small_vector:64@main", "change": "small_vector"}
     assert changes.note(small).startswith(
         "small_vector:64@main: 10 blocks not made, 2 calls gone; memory is at least this"
     )
     phase = record | {"text": "arena:phase=load@main", "outlived": 4, "never_freed": 0, "freed_by_others": 0}
     assert changes.note(phase) == (
-        "arena:phase=load@main: 10 blocks served so, the arena is reset 2 times, 4 blocks left with the heap: "
-        "they live on after the end of the phase"
+        "arena:phase=load@main: 10 blocks changed, the arena is reset 2 times, 4 blocks left to the heap: "
+        "they outlive the phase"
     )
     waiting = {"most_waiting_bytes": 2048, "freed_by_caller": 6, "freed_by_others": 0, "never_freed": 0}
     put_off = record | {"text": "deferred_free@main", "change": "deferred_free"} | waiting
     assert changes.note(put_off) == (
-        "deferred_free@main: 10 blocks freed later, 2 rows of frees handed to another thread, at most 2.00 KiB "
+        "deferred_free@main: 10 blocks freed later, 2 runs of frees handed to another thread, at most 2.00 KiB "
         "waited, 6 blocks freed by their own thread after all: too many waited, or it ended"
     )
     both = [record | {"text": "x"}, record | {"text": "x", "change": "reserve"}, small]
@@ -232,7 +232,7 @@ def test_frees_are_put_off_or_left_out(file: str, capsys: pytest.CaptureFixture[
     assert 0 <= put_off < plain
     assert run_command(words) == 0
     said = capsys.readouterr().out
-    assert f"glibc {later}: a thread's longest row of frees takes" in said
+    assert f"glibc {later}: a thread's longest run of frees takes" in said
     assert f"glibc {never}: a thread's" not in said
 
 

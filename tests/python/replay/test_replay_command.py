@@ -63,8 +63,8 @@ def test_the_answer_comes_first_and_what_to_type_last(file: str, capsys: pytest.
     assert run_command(["replay", file, "--on", "glibc", *QUICK]) == 0
     said = capsys.readouterr()
     said_in_one = " ".join(said.out.split())
-    assert said_in_one.startswith("Only glibc was run; --on adds an allocator to compare it with.")
-    assert "were recorded; errors: " in said_in_one
+    assert said_in_one.startswith("Only glibc was run; use --on to add allocators to compare.")
+    assert "; errors: " in said_in_one
     assert "Best trade-offs of CPU time, peak, mean and p99.9: glibc." in said_in_one
     assert "next: " in said.err
 
@@ -84,7 +84,7 @@ def test_a_single_run_ranks_nothing(file: str, capsys: pytest.CaptureFixture[str
     assert run_command(words) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Best trade-offs" not in said
-    assert "were recorded; errors: " in said
+    assert "; errors: " in said
 
 
 def test_quick_replays_a_window_of_a_long_recording(
@@ -101,7 +101,7 @@ def test_quick_replays_a_window_of_a_long_recording(
     assert document["candidates"][1]["figures"]["time_ns"]["verdict"] != "unknown"
     (note,) = [note for note in document["notes"] if note.startswith("a window of ")]
     assert note.startswith("a window of 100 of 205 calls, ")
-    assert "that lived at its begin are made before, without the holes" in note
+    assert "live at its begin are allocated first, without the gaps" in note
 
 
 def test_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +194,7 @@ def test_what_another_machine_has_otherwise_is_said(
     file = str(made.write(tmp_path / "other.heapwright"))
     assert run_command(["replay", file, "--on", "glibc", *QUICK, "--json"]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
-    assert any(note.startswith("number of processors of the recording: 4096,") for note in notes)
+    assert any(note.startswith("number of CPUs of the recording: 4096,") for note in notes)
     assert any(note.startswith("architecture of the recording: other,") for note in notes)
     assert not any(note.startswith(("kernel", "mode of")) for note in notes)
 
@@ -219,7 +219,7 @@ def test_no_room_for_the_plan_is_said_before(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10})())
     assert run_command(["replay", file, "--on", "glibc"]) == 2
-    assert "name a folder with more room by TMPDIR" in capsys.readouterr().err
+    assert "set TMPDIR to a folder with more space" in capsys.readouterr().err
 
 
 def test_more_memory_than_the_machine_has_is_said_before(
@@ -243,7 +243,10 @@ def test_a_library_that_only_the_recording_names_is_not_loaded(
     document = json.loads(capsys.readouterr().out)
     assert [candidate["name"] for candidate in document["candidates"]] == ["glibc"]
     assert not document["is_recorded"]
-    assert any(f"is not enough to load {library}; --on {library} does" in note for note in document["notes"])
+    assert any(
+        f"is not loaded just because a recording names it; --on {library} loads it" in note
+        for note in document["notes"]
+    )
     run_command(["replay", file, "--on", f"glibc,{library}", *QUICK, "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["is_recorded"]

@@ -373,7 +373,7 @@ def test_without_a_winner_it_says_so() -> None:
     assert show.verdict(failed) == ["No other candidate finished: there is nothing to compare."]
     assert show.next_command(failed) == "heapwright replay x.heapwright --search tries settings of each"
     failed["candidates"][1]["variables"] = {"MALLOC_ARENA_MAX": "1"}
-    assert show.next_command(failed).startswith("heapwright explain x.heapwright --question advice says")
+    assert show.next_command(failed).startswith("heapwright explain x.heapwright --question advice shows")
     assert show.failures(failed) == ["b crashed: SIGSEGV"]
 
 
@@ -432,9 +432,9 @@ def test_what_the_clock_decides_is_said_with_both_ends() -> None:
     figures = undecided["candidates"][1]["figures"]
     figures["peak_bytes"] |= {"verdict": UNKNOWN, "at_once": 47.0 * MIB, "never": 64.0 * MIB}
     assert show.verdict(undecided)[1] == (
-        "Whether one here has less memory at the peak than a depends on when it gives memory back."
+        "Whether a candidate has less memory at the peak than a depends on when it returns memory."
     )
-    line = "b gives memory back by the clock, which decides where ? stands: peak 47.0 MiB if at once"
+    line = "b returns memory by the clock, which decides figures with ?: peak 47.0 MiB if at once"
     assert clock_words.about(undecided) == [f"{line}, 64.0 MiB if never."]
     figures["peak_bytes"]["never"] = None
     assert clock_words.about(undecided) == [f"{line}."]

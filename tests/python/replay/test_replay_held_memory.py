@@ -70,14 +70,14 @@ def test_what_is_said() -> None:
     plain = {"name": "glibc", "figures": {}, "failure": "", "memory_sites": None}
     document = {"reference": "glibc", "candidates": [plain, candidate]}
     assert about_memory(document, 5) == [
-        "At 5.00 ms, where glibc has most memory, jemalloc has −10.0 MiB: −4.00 MiB in pages without a block, and "
+        "At 5.00 ms, when glibc has most memory, jemalloc has −10.0 MiB: −4.00 MiB in pages without a block, and "
         "of the rest most at this call site (60 % of it):",
         "  −6.00 MiB ± 92.2 KiB  9 blocks  work work.c:7",
     ]
     assert about_memory(document, 0) == []
     candidate["memory_sites"] = differences(said(32, 4, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
     assert about_memory(document, 5) == [
-        "At 5.00 ms, where glibc has most memory, jemalloc has +2.00 MiB, +2.00 MiB in pages without a block; "
+        "At 5.00 ms, when glibc has most memory, jemalloc has +2.00 MiB, +2.00 MiB in pages without a block; "
         "no call site differs by more than noise and 1 %."
     ]
     # Beyond noise, and nothing to change an allocator for.
@@ -85,7 +85,7 @@ def test_what_is_said() -> None:
     assert len(less["sites"]) == 1
     candidate["memory_sites"] = less
     assert about_memory(document, 5) == [
-        "At 5.00 ms, where glibc has most memory, jemalloc has as much; no call site differs by more than noise and 1 %."
+        "At 5.00 ms, when glibc has most memory, jemalloc has as much; no call site differs by more than noise and 1 %."
     ]
 
 

@@ -29,7 +29,7 @@ def check(name: str, text: str) -> None:
 
 def test_what_an_allocator_complains_of_is_refused() -> None:
     check("jemalloc", "narenas=1")
-    with pytest.raises(MeasureError, match="jemalloc thp=always: it does not take that: Invalid conf pair"):
+    with pytest.raises(MeasureError, match="jemalloc thp=always does not accept it: Invalid conf pair"):
         check("jemalloc", "thp=always")
 
 
@@ -37,7 +37,7 @@ def test_an_option_that_is_not_listed_is_refused() -> None:
     check("mimalloc", "decommit_delay=25")
     check("mimalloc", "reset_delay=7")
     with pytest.raises(
-        MeasureError, match="mimalloc here has no setting purge_delay; did you mean decommit_delay"
+        MeasureError, match="this mimalloc has no setting purge_delay; did you mean decommit_delay"
     ):
         check("mimalloc", "purge_delay=7")
 
@@ -53,7 +53,7 @@ def test_huge_pages_of_tbb_are_refused_where_there_are_none(
     monkeypatch.setattr("heapwright.measure.machine.transparent_huge_pages", lambda: mode)
     check("tbb", "huge_pages=0")
     if is_refused:
-        with pytest.raises(MeasureError, match=f"does nothing here: .* transparent ones are '{mode}'"):
+        with pytest.raises(MeasureError, match=f"has no effect: .* transparent ones are '{mode}'"):
             check("tbb", "huge_pages=1")
     else:
         check("tbb", "huge_pages=1")
@@ -66,7 +66,7 @@ def test_tunables_are_those_of_the_glibc_that_is_here(monkeypatch: pytest.Monkey
     for text in ("top_pad=99", "top_pad=1k"):
         with pytest.raises(MeasureError, match=r"glibc\.top_pad takes 100 to 200, not"):
             check("glibc", text)
-    with pytest.raises(MeasureError, match="glibc here has no setting hugetlb; it has: top_pad"):
+    with pytest.raises(MeasureError, match="this glibc has no setting hugetlb; it has: top_pad"):
         check("glibc", "hugetlb=1")
 
 

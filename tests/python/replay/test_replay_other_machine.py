@@ -15,7 +15,7 @@ OWN = {"architecture": "x86_64", "cpus": "2", "transparent_huge_pages": "madvise
     ("name", "value", "line"),
     [
         ("architecture", "aarch64", "architecture of the recording: aarch64, of the replay: x86_64; "),
-        ("cpus", "64", "number of processors of the recording: 64, of the replay: 2; "),
+        ("cpus", "64", "number of CPUs of the recording: 64, of the replay: 2; "),
         (
             "transparent_huge_pages",
             "always",

@@ -64,7 +64,7 @@ def test_a_load_that_is_not_kept_ranks_nothing(late: float, found: str) -> None:
     figures = both["candidates"][1]["figures"]
     figures["gaps_time_ns"] = {**figures["time_ns"], "verdict": UNKNOWN}
     assert show.verdict(both | {"gaps": {"candidates": []}, "runs": 3})[1] == (
-        "The program's load could not be kept, which ranks nothing in time with gaps."
+        "The program's load could not be kept, so time with gaps is not ranked."
     )
 
 
@@ -120,7 +120,7 @@ def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
     both["gaps"] = {"candidates": []}
     figures["gaps_time_ns"] = {**figures["time_ns"], **better}
     assert show.verdict(both)[:2] == [
-        "Nothing here has less time in the heap at full speed than a.",
+        "No candidate has less time in the heap at full speed than a.",
         "b has less time in the heap at the program's load: −40 % (2.00 ms); its price: CPU time +20 %.",
     ]
     assert show.next_command(both) == "b run  # and the program's arguments"
@@ -172,4 +172,4 @@ def test_gaps_that_take_longer_than_a_run_may_are_refused(
     file = str(made.write(tmp_path / "long.heapwright"))
     assert run_command(["replay", file, "--on", "glibc", "--gaps", "--limit", "10"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "takes 50.0 s, --limit allows 10 s: --speed 5 is fast enough" in line
+    assert "takes 50.0 s, --limit allows 10 s: use --speed 5" in line

@@ -78,7 +78,7 @@ def test_the_verdict_is_the_headline_and_marks_stand_in_the_table() -> None:
 
 def test_the_spread_of_each_figure_is_a_table() -> None:
     html = page.render(two(), show.Shown())
-    assert "<h2>How far runs lie apart</h2>" in html
+    assert "<h2>Spread of the runs</h2>" in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     at = cells.index("wall time")
     assert cells[at : at + 5] == ["wall time", "glibc", "5.00 ms", "4.00 ms", "8.00 ms"]

@@ -36,7 +36,7 @@ def test_names_become_variables(text: str, variables: dict[str, str]) -> None:
     [
         ("arena_max=1", "--set takes ALLOCATOR.NAME=VALUE"),
         ("glibc", "--set takes ALLOCATOR.NAME=VALUE"),
-        ("hoard.x=1", "no settings of hoard are known; there are: glibc"),
+        ("hoard.x=1", "no settings of hoard are known; known allocators: glibc"),
         ("glibc.arena_mx=1", "glibc has no setting arena_mx; did you mean arena_max?"),
         ("glibc.arena_max=many", "glibc.arena_max takes a whole number, not 'many'"),
         ("glibc.top_pad=1x", "glibc.top_pad takes a number of bytes such as"),

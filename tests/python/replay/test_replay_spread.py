@@ -134,7 +134,7 @@ def test_figures_are_headings_and_fit(width: int) -> None:
 def test_markdown_has_a_row_for_each(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["replay", file, *WORDS, "--spread", "--md"]) == 0
     said = capsys.readouterr().out
-    assert "median, least and most in 2 runs of each candidate, 4 of glibc" in said
+    assert "Median, minimum and maximum in 2 runs of each candidate, 4 of glibc" in said
     assert "| figure | allocator | median | least | most |" in said
     for figure in ("wall time", "overhead", "CPU time", "page faults"):
         assert f"| {figure} | glibc arena_max=1 | " in said

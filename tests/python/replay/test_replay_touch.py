@@ -27,18 +27,18 @@ def said(large: int, seen: int, *bytes_: float | None) -> str:
         (
             (9, 5),
             (3 * MIB, 2 * MIB, MIB),
-            "or whole: at one moment up to 3.00 MiB that the program may not have touched, up to 2.00 MiB "
-            "taken as untouched that it may have. Smaller ones count as touched whole (1.00 MiB at most).",
+            "or fully: at one moment up to 3.00 MiB that the program may not have touched, up to 2.00 MiB "
+            "counted as untouched that it may have touched. Smaller ones count as fully touched (1.00 MiB at most).",
         ),
         (
             (9, 5),
             (3 * MIB, 0, 0),
-            "that the program may not have touched. Smaller ones count as touched whole (0 B",
+            "that the program may not have touched. Smaller ones count as fully touched (0 B",
         ),
-        ((9, 5), (0, 0, MIB), "or whole, and none of these lived when memory was read. Smaller ones"),
-        ((9, 5), (None, None, None), "or whole. Smaller ones count as touched whole."),
-        ((9, 9), (0, 0, MIB), "is known of 9 of 9 blocks of 16 KiB and more. Smaller ones"),
-        ((0, 0), (0, 0, MIB), "No block has 16 KiB or more; smaller ones count as touched whole (1.00 MiB"),
+        ((9, 5), (0, 0, MIB), "or fully, and none of these was live when memory was read. Smaller ones"),
+        ((9, 5), (None, None, None), "or fully. Smaller ones count as fully touched."),
+        ((9, 9), (0, 0, MIB), "Written pages are known for 9 of 9 blocks of 16 KiB or more. Smaller ones"),
+        ((0, 0), (0, 0, MIB), "No block has 16 KiB or more; smaller ones count as fully touched (1.00 MiB"),
     ],
 )
 def test_what_is_guessed_is_said_with_the_error_that_it_may_make(

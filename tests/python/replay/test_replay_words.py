@@ -16,16 +16,16 @@ def test_what_is_not_better_is_said_with_its_reason() -> None:
         ]
         return show.verdict({"reference": "a", "candidates": candidates, "runs": runs, "gaps": None})[0]
 
-    assert said(WORSE, WORSE) == "Nothing here has less time in the heap at full speed than a."
+    assert said(WORSE, WORSE) == "No candidate has less time in the heap at full speed than a."
     assert said(WORSE, SAME) == (
-        "Nothing here has less time in the heap at full speed than a by more than the replay's noise and error."
+        "No candidate has less time in the heap at full speed than a by more than the replay's noise and error."
     )
     assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
     assert said(UNKNOWN, UNKNOWN) == (
-        "Whether one here has less time in the heap at full speed than a is not known; the notes say why."
+        "Whether a candidate has less time in the heap at full speed than a is not known; see the notes."
     )
-    assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
-    assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
+    assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; use --runs 3."
+    assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; use --runs 3."
 
 
 def test_in_markdown_call_sites_are_a_list_and_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:

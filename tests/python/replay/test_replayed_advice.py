@@ -135,4 +135,4 @@ def test_what_cannot_be_is_one_line(file: str, tmp_path: Path, capsys: pytest.Ca
     quiet.meta("program", "/opt/shop/server").meta("allocator", "glibc 2.36")
     quiet.event(NEW, 0x1000, 10)
     path = str(quiet.write(tmp_path / "quiet.heapwright"))
-    assert "advises nothing" in one_line_of(["replay", path, "--advice"], capsys)
+    assert "has no advice" in one_line_of(["replay", path, "--advice"], capsys)

@@ -30,7 +30,7 @@ def _body(document: Mapping[str, Any]) -> list[Markup]:
         tag("h1", answer),
         *(tag("p", line, class_="second") for line in others),
         *([_section("Every candidate of both: B less A", candidates)] if document["candidates"] else []),
-        _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document))),
+        _section("Reliability", *(tag("p", line, class_="note") for line in show.below(document))),
         _section("Next", tag("p", tag("code", show.next_command(document)))),
     ]
 
