@@ -117,7 +117,7 @@ def test_what_is_above_fails_and_is_named(shop: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "5 passed" in done.stdout
-    assert "Outside of budget: 1 of 5 limits broken." in done.stdout
+    assert "Outside the budget: 1 of 5 limits broken." in done.stdout
     said = " ".join(done.stdout.split())
     assert "test_with_a_fixture[3]: bytes of one run 30 B, 10 B above the limit of 20 B" in said
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".heapwright"]
@@ -143,7 +143,7 @@ def test_each_key_of_the_marker_holds_and_breaks(shop: Path) -> None:
         text += test.format(key=key, way="over", call=other, limit=less)
     done = run(shop, text, "--heapwright")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "Outside of budget: 7 of 14 limits broken." in done.stdout
+    assert "Outside the budget: 7 of 14 limits broken." in done.stdout
     row = re.compile(r"^(ok|OVER) .* phase test_shop\.py::(test_\w+): (\w+)$", re.MULTILINE)
     verdicts = {
         test: (verdict, figure) for verdict, test, figure in row.findall(done.stdout.replace("  ", " "))

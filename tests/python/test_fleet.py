@@ -238,7 +238,7 @@ def test_what_shrinks_is_no_growth(tmp_path: Path) -> None:
             ("export", "{trace}", "--to", "parquet", "--fleet", "x", "--from", "1s"),
             "a filter cannot be used with",
         ),
-        (("fleet", "{folder}"), "holds no facts; make some"),
+        (("fleet", "{folder}"), "holds no facts; create some"),
         (("fleet", "{folder}", "--engine", "hive"), "hive"),
         (("fleet", "{folder}", "--question", "all"), "all"),
     ],

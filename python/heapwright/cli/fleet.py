@@ -81,7 +81,7 @@ def fleet(
 def _about(damaged: Sequence[Path]) -> str:
     others = f" (and {units.counted(len(damaged) - 1, 'other file')})" if len(damaged) > 1 else ""
     return (
-        f"{damaged[0]}{others} is damaged or holds no facts; remove it, or write it again: "
+        f"{damaged[0]}{others} is damaged or holds no facts; remove it, or export it again: "
         "heapwright export FILE --to parquet --fleet DIR --force"
     )
 
@@ -120,8 +120,8 @@ _GROWTH = _Shown("growth", lambda row: size(round(row["growth_bytes_per_s"] or 0
 _TITLES = {
     "services": "Services: sums over their processes",
     "sites": "Call sites, the fastest growing first",
-    "regressions": "More at the peak of a process than in the version before",
-    "savings": "What the advice of the recordings would save, at most",
+    "regressions": "More at a process's peak than in the previous version",
+    "savings": "What the recordings' advice would save at most",
 }
 _SHOWN = {
     "services": (

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Two sides of recordings → what differs between them, and how sure that is."""
+"""Two sets of recordings → their differences, and how certain they are."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What advice on A said, and what became of its call sites in B."""
+"""The gains estimated by advice on A, and what happened at its call sites in B."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from heapwright.compare.noise import LESS, MORE, SAME, UNKNOWN, Difference
 from heapwright.compare.sites import Pair
 from heapwright.report import units
 
-# The figure that each gain is of.
+# The figure that each gain refers to.
 FIGURES = {"gain_ns": "time_ns", "gain_bytes": "peak_live_bytes"}
 AS_SAID, MORE_THAN_SAID, LESS_THAN_SAID = "as-said", "more-than-said", "less-than-said"
 NOTHING, WORSE, NOT_KNOWN = "nothing", "worse", "not-known"
 OUTCOMES = (AS_SAID, MORE_THAN_SAID, LESS_THAN_SAID, NOTHING, WORSE, NOT_KNOWN)
 _WORDS = {
-    AS_SAID: "as said",
-    MORE_THAN_SAID: "more than said",
-    LESS_THAN_SAID: "less than said",
+    AS_SAID: "as estimated",
+    MORE_THAN_SAID: "more than estimated",
+    LESS_THAN_SAID: "less than estimated",
     NOTHING: "no difference",
     WORSE: "worse",
-    NOT_KNOWN: "not known: give three or more recordings a side",
+    NOT_KNOWN: "not known: give at least three recordings per side",
 }
 
 
 class Advised(NamedTuple):
-    """One advice of explain on A. sites: their numbers in its first recording; gains: by FIGURES, 0 = none
-    said; is_least: they are no bound from above. replayed: what a replay of A measured of it."""
+    """One piece of explain's advice on A. sites: numbers in its first recording; gains: by FIGURES, 0 = none
+    given; is_least: they are not upper bounds. replayed: what a replay of A measured."""
 
     rule: str
     name: str
@@ -40,7 +40,7 @@ class Advised(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The advice with its sites as both sides have them."""
+    """The advice with its matched sites of both sides."""
 
     advised: Advised
     keys: frozenset[Key]
@@ -52,12 +52,12 @@ def with_keys(advice: Iterable[Advised], keys: Sequence[Key]) -> tuple[Said, ...
 
 
 def pairs_of(said: Said, pairs: Iterable[Pair]) -> list[Pair]:
-    """Those that its sites are in, each once."""
+    """The pairs that contain its sites, each once."""
     return [pair for pair in pairs if not said.keys.isdisjoint(pair.keys)]
 
 
 def outcome(said: int, is_least: bool, found: Difference) -> str:
-    """What happened beside what was said. Both are of recordings: no closer than runs of one side are."""
+    """The result compared to the estimate, both from recordings, within the spread of one side's runs."""
     if found.verdict == UNKNOWN:
         return NOT_KNOWN
     if found.verdict == SAME:
@@ -75,18 +75,18 @@ def sentence(row: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]]) ->
     parts = [_of_figure(row, key, totals[key]) for key in row["outcomes"]]
     for figure in row["replayed"]:
         amount = units.signed(figure["difference"], figure["unit"])
-        parts.append(f"a replay said {figure['figure']} {amount} ({figure['verdict']})")
-    calls = "" if row["calls"]["verdict"] in (LESS, MORE) else "; its calls are as they were"
+        parts.append(f"a replay measured {figure['figure']} {amount} ({figure['verdict']})")
+    calls = "" if row["calls"]["verdict"] in (LESS, MORE) else "; its calls are unchanged"
     return f"{row['rule']} at {row['name']}: {'; '.join(parts)}{calls}"
 
 
 def _of_figure(row: Mapping[str, Any], key: str, total: Mapping[str, Any]) -> str:
     one, bound = row["outcomes"][key], "at least" if row["gain_is_least"] else "at most"
-    said = f"{bound} {units.number(one['said'], total['unit'])} said"
+    said = f"{bound} {units.number(one['said'], total['unit'])} estimated"
     if one["outcome"] in (NOTHING, NOT_KNOWN):
         return f"{said}, {_WORDS[one['outcome']]}"
     there = units.signed(one["figure"]["difference"], total["unit"])
     if not one["is_in_all"]:
         return f"{said}, {there} there: {_WORDS[one['outcome']]}"
     in_all = units.signed(total["difference"], total["unit"])
-    return f"{said}, {in_all} in all: {_WORDS[one['outcome']]} (the site is gone, others may do its work)"
+    return f"{said}, {in_all} in all: {_WORDS[one['outcome']]} (the site is gone; others may do its work)"

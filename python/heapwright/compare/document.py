@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison says, as plain data: heapwright.compare/1."""
+"""A comparison as plain data: heapwright.compare/1."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Side(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What is compared; per: what the loads are, empty: nothing is divided; is_timed: by the clock."""
+    """What is compared; per: the unit of the loads, empty: nothing is divided; is_timed: by duration."""
 
     a: Side
     b: Side
@@ -46,12 +46,12 @@ class Comparison(NamedTuple):
 
     @property
     def is_single_thread(self) -> bool:
-        """Then what is live at a moment is as sure as the calls are."""
+        """Whether live figures are as certain as the calls."""
         return all(run.threads == 1 for side in (self.a, self.b) for run in side.runs)
 
     @property
     def is_whole(self) -> bool:
-        """Otherwise counts are of what there is, or estimates."""
+        """Otherwise counts are incomplete, or estimates."""
         return all(run.is_whole for side in (self.a, self.b) for run in side.runs)
 
 
@@ -72,20 +72,23 @@ _FIGURE = (
     Column("key", "text", value="figure.key"),
     Column("label", "text", value="figure.label"),
     Column("unit", Choice(("count", "bytes", "ns")), value="figure.unit"),
-    Column("is_exact", "flag", about="It is the same in each run of a program that does the same."),
+    Column("is_exact", "flag", about="It is the same in every run of a deterministic program."),
     Column("a", "number", value="found.a", about="The median of A's runs."),
     Column("b", "number", value="found.b"),
-    Column("difference", "signed", value="found.difference", about="What B has more."),
+    Column("difference", "signed", value="found.difference", about="B minus A."),
     Column(
-        "relative_difference", "maybe_signed", value="found.relative", about="Of A; null where A has none."
+        "relative_difference",
+        "maybe_signed",
+        value="found.relative",
+        about="Relative to A; null if A has none.",
     ),
     Column(
         "band",
         "maybe_signed",
         value="found.band",
-        about="How far runs of one side are apart; null: not known.",
+        about="The spread of one side's runs; null: not known.",
     ),
-    Column("verdict", Choice(VERDICTS), value="found.verdict", about="same: no more than the band."),
+    Column("verdict", Choice(VERDICTS), value="found.verdict", about="same: within the band."),
     Column("values_a", Many("number"), about="Of each run."),
     Column("values_b", Many("number")),
 )
@@ -108,13 +111,13 @@ _SITE = (
         "was",
         "text",
         value="pair.was",
-        about="renamed: its name in A; inlined: what is part of it on one side.",
+        about="renamed: its name in A; inlined: the function that is part of it on one side.",
     ),
     Column("figures", "site_figures"),
 )
 _SIDE = (
     Column("files", Many("text"), value=lambda side, _: list(side.files)),
-    Column("command", "text", about="Of --run; otherwise empty."),
+    Column("command", "text", about="From --run; otherwise empty."),
     Column("program", "text"),
     Column("host", "text"),
     Column("allocator", "text"),
@@ -125,21 +128,21 @@ _SIDE = (
 DOCUMENT = (
     Column("a", _SIDE, value=lambda of, _: record(_SIDE, of.a, {})),
     Column("b", _SIDE, value=lambda of, _: record(_SIDE, of.b, {})),
-    Column("per", "text", about="What calls, bytes and time are divided by; empty: by nothing."),
+    Column("per", "text", about="The unit that calls, bytes and time are divided by; empty: none."),
     Column(
         "false_alarms_at_most",
         "share",
         value=lambda of, _: min(1.0, noise.false_alarms_at_most(len(of.a.runs), len(of.b.runs))),
-        about="Of the figures with noise, the share that chance alone calls different.",
+        about="The expected share of noisy figures called different by chance.",
     ),
     Column("notes", Many("text"), value=lambda of, _: list(of.notes)),
 )
 TOTALS = Table("totals", _FIGURE, lambda comparison: _totals(comparison))
-SITES = Table("sites", _SITE, lambda comparison: [], about="Those that differ, the largest difference first.")
+SITES = Table("sites", _SITE, lambda comparison: [], about="Sites that differ, largest difference first.")
 SITE_FIGURE = _SITE_FIGURE
 OUTCOME = (
-    Column("said", "number", about="By explain's advice."),
-    Column("figure", "site_figure", about="Of its sites together."),
+    Column("said", "number", about="Estimated by explain's advice."),
+    Column("figure", "site_figure", about="Sum of its sites."),
     Column(
         "is_in_all",
         "flag",
@@ -158,11 +161,11 @@ REPLAYED = (
 _ADVICE = (
     Column("rule", "text"),
     Column("name", "text", about="The site with most of it."),
-    Column("gain_is_least", "flag", about="What was said is no bound from above."),
+    Column("gain_is_least", "flag", about="The estimate is not an upper bound."),
     Column("replay_change", "text"),
-    Column("calls", "site_figure", about="Allocations of its sites together."),
-    Column("outcomes", "outcomes", about="By figure: of which a gain was said."),
-    Column("replayed", Many(REPLAYED), about="What a replay of A measured of it (--replayed)."),
+    Column("calls", "site_figure", about="Sum of the allocations of its sites."),
+    Column("outcomes", "outcomes", about="By figure with an estimated gain."),
+    Column("replayed", Many(REPLAYED), about="What a replay of A measured (--replayed)."),
 )
 ADVICE = Table("advice", _ADVICE, lambda comparison: comparison.advice, about="On A; with --advice.")
 
@@ -209,7 +212,7 @@ def _advice(comparison: Comparison, said: Said, pairs: Sequence[Pair]) -> Record
 
 
 def _together(pairs: Sequence[Pair]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """By figure that adds up: the sums of the runs of A, and of B."""
+    """For each additive figure: the sums of the runs of A and B."""
     sides = ([pair.a for pair in pairs], [pair.b for pair in pairs])
     a, b = (
         {
@@ -248,7 +251,7 @@ def _per_load(figure: Figure, value: float, run: Run) -> float:
 def _sites(
     comparison: Comparison, pairs: Sequence[Pair], whole: Mapping[str, float]
 ) -> tuple[list[Record], int]:
-    """Those that differ, most important first, and how many do not."""
+    """Sites that differ, most important first, and the number of others."""
     rows = []
     same = 0
     for pair in pairs:
@@ -264,7 +267,7 @@ def _sites(
 
 
 def _weight(key: str, found: Difference, whole: Mapping[str, float]) -> float:
-    """How much of the whole the difference is."""
+    """The difference as a share of the whole."""
     if found.verdict not in (noise.LESS, noise.MORE) or key == "p99_ns":
         return 0.0
     return abs(found.difference) / (whole.get(key) or 1)
@@ -273,7 +276,7 @@ def _weight(key: str, found: Difference, whole: Mapping[str, float]) -> float:
 def _figures_of(
     comparison: Comparison, values_of: tuple[Mapping[str, list[float]], Mapping[str, list[float]]]
 ) -> dict[str, Difference]:
-    """values_of: of A and of B, by figure, run by run."""
+    """values_of: of A and B, by figure, run by run."""
     found = {}
     in_a, in_b = values_of
     for figure in SITE_FIGURES:

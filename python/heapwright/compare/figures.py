@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The figures that two sides are compared by."""
+"""The compared figures."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# How sure a figure of one run is.
-EXACT = "exact"  # a program that does the same has the same
-LIVE = "live"  # so, unless threads meet differently
+# How certain a figure of one run is.
+EXACT = "exact"  # the same in every run of a deterministic program
+LIVE = "live"  # exact, unless thread timing differs
 NOISY = "noisy"
 
 
 class Figure(NamedTuple):
     """One figure of a run, or of a site.
 
-    is_work: grows with what the program does, so that it can be divided by load. less, more: what B does,
-    with the amount in place of {}.
+    is_work: grows with the program's work, so that it can be divided by load. less, more: what B does,
+    with {} for the amount.
     """
 
     key: str
@@ -35,7 +35,7 @@ FIGURES = (
         of_sites=True,
     ),
     Figure(
-        *("bytes", "bytes asked for", "bytes", EXACT, "asks for {} less", "asks for {} more"),
+        *("bytes", "bytes requested", "bytes", EXACT, "requests {} less", "requests {} more"),
         is_work=True,
         of_sites=True,
     ),
@@ -54,8 +54,8 @@ FIGURES = (
         *("leaves {} fewer blocks at the end", "leaves {} more blocks at the end"),
     ),
     Figure(
-        *("resident_peak_bytes", "resident at the most", "bytes", NOISY),
-        *("has {} less resident at the most", "has {} more resident at the most"),
+        *("resident_peak_bytes", "peak resident", "bytes", NOISY),
+        *("has {} less peak resident memory", "has {} more peak resident memory"),
     ),
     Figure(
         *("resident_end_bytes", "resident at the end", "bytes", NOISY),

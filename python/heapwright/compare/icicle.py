@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Call paths of both sides in one picture: as wide as A and B together, coloured by what B has more or less.
+"""Call paths of both sides in one icicle graph: width is A plus B, colour shows the difference.
 
-Paths match as sites do across builds, by the names of functions.
+Paths match by function names, like sites across builds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from heapwright.report.markup import Markup, tag
 
 _WIDTH, _ROW, _LETTER = 1000, 22, 6.6
 _LEAST, _DEEPEST = 2.5, 40  # of a box, in pixels; of a path, in boxes
-_STRONG, _WEAK = 0.3, 0.01  # of the difference, of both sides together
+_STRONG, _WEAK = 0.3, 0.01  # of the difference, relative to both sides together
 
 Path = tuple[str, ...]
 
 
 class Box:
-    """A function in its path, with all that it called."""
+    """A function in its path, with everything it called."""
 
     __slots__ = ("a", "b", "inner", "name")
 
@@ -41,14 +41,14 @@ class Box:
 
 
 def figure_of(document: Mapping[str, Any]) -> Record | None:
-    """What the picture is of: the figure of call paths that differs most; None where none does."""
+    """The figure that the graph shows: the one of call paths that differs most; None if none does."""
     paths = ("calls", "bytes", "peak_live_bytes")
     rows = [row for row in document["totals"] if row["key"] in paths and row["verdict"] in (LESS, MORE)]
     return max(rows, key=lambda row: abs(row["difference"]) / (row["a"] + row["b"]), default=None)
 
 
 def tree(comparison: Comparison, document: Mapping[str, Any], figure: str) -> Box:
-    """From the outermost function that all paths of both have not in common."""
+    """The tree from the outermost function that paths do not share."""
     new_name = {row["was"]: row["name"] for row in document["sites"] if row["state"] == RENAMED}
     root = Box("all")
     for path, value in _medians(comparison.a, figure):
@@ -82,7 +82,7 @@ def _boxes(root: Box, path: Sequence[str]) -> Iterator[Box]:
 
 
 def drawn(root: Box, unit: str) -> Markup:
-    """The picture; what is narrower or deeper than can be read is left out."""
+    """The graph, without boxes too narrow or deep to read."""
     boxes: list[Markup] = []
     rows = _draw(root, unit, 0.0, 0, _WIDTH / (root.both or 1), boxes)
     box = f"0 0 {_WIDTH} {rows * _ROW}"
@@ -90,7 +90,7 @@ def drawn(root: Box, unit: str) -> Markup:
 
 
 def _draw(box: Box, unit: str, x: float, depth: int, scale: float, drawn_boxes: list[Markup]) -> int:
-    """How many rows it takes."""
+    """The number of rows."""
     width = box.both * scale
     letters = int((width - 6) / _LETTER)
     name = box.name if len(box.name) <= letters else f"{box.name[: max(0, letters - 1)]}…"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings → the comparison of two sides of them."""
+"""Reads recordings and compares two sides of them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from heapwright.compare.recorded import Progress, known_of, measure
 from heapwright.model import Facts, Trace
 from heapwright.model.session import name_of
 
-_MUCH_LONGER = 1.5  # then figures of the whole run are of different loads, perhaps
+_MUCH_LONGER = 1.5  # then figures of the whole run may come from different loads
 
 Load = Callable[[Trace, Facts], float]
 
 
 class Recordings(NamedTuple):
-    """The recordings of one side; command: what they were recorded of, empty if that is not known."""
+    """The recordings of one side; command: the recorded command, empty if not known."""
 
     traces: Sequence[Trace]
     command: str = ""
 
 
 class Per(NamedTuple):
-    """What work is divided by: in words (empty: nothing), and for each side. is_timed: by the clock, so that
-    it differs from run to run."""
+    """What work is divided by: in words (empty: nothing), and for each side. is_timed: by duration, which
+    differs from run to run."""
 
     text: str
     loads: tuple[Load, Load]
@@ -54,7 +54,7 @@ def compare(
     wants_paths: bool = False,
     advice: Sequence[Advised] = (),
 ) -> Comparison:
-    """Reads all calls. caveats: what is to be known before the figures. advice: on A's first recording."""
+    """Reads all calls. caveats: notes before the figures. advice: on A's first recording."""
     knowns = [[known_of(trace) for trace in side.traces] for side in sides]
     keys = keys_of(knowns)
     everything = [known for side in knowns for known in side]
@@ -90,22 +90,22 @@ def _about_sides(a: Side, b: Side, is_one_build: bool) -> Iterator[str]:
         return
     if is_one_build and not _is_same_work(a, b):
         yield (
-            "a single recording, and both sides are of one build: it was asked for something else, or its "
-            "calls differ from run to run; several recordings of each side show"
+            "a single recording per side of the same build: its input differs, or its calls vary from "
+            "run to run; use several recordings of each side to tell"
         )
     else:
         yield (
-            "a single recording: its calls and bytes are taken for those of every run; if the program is not "
-            "that steady, give several"
+            "a single recording: its calls and bytes are assumed for every run; if the program varies, "
+            "give several"
         )
 
 
 def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
-    """Which sites are matched by name, and which cannot be."""
+    """Which sites are matched by name, and which cannot be matched."""
     everything = [known for side in sides for known in side]
     changed = rebuilt(everything)
     if PROGRAM in changed:
-        yield "the program was built anew: its call sites are matched by function"
+        yield "the program was rebuilt: its call sites are matched by function"
     for name, side in zip("AB", sides, strict=True):
         unnamed = Counter(
             library_of(location.library, known.program)
@@ -115,20 +115,20 @@ def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
         )
         for library in sorted(changed & unnamed.keys()):
             yield (
-                f"{name}'s {library or 'program'} was built anew and has no symbols here, so its call sites "
-                f"are one row; --{name.lower()}-root FOLDER says where that build is"
+                f"{name}'s {library or 'program'} was rebuilt and has no symbols here, so its call sites "
+                f"are one row; give that build's folder with --{name.lower()}-root"
             )
         yield from _about_symbols(name, side, everything)
 
 
 def _about_symbols(name: str, side: Sequence[Known], everything: Sequence[Known]) -> Iterator[str]:
-    """Of which libraries the other side has more, though they are of one build."""
+    """Libraries for which the other side has more symbols of the same build."""
     for library in sorted(unlike(everything) - rebuilt(everything)):
         most = max(_symbols_of(library, everything))
         if min(_symbols_of(library, side), default=most) < most:
             yield (
-                f"{name}'s {library or 'program'} is of the same build with fewer symbols, so call sites are "
-                f"matched by function, or are one row; --{name.lower()}-root FOLDER says where it has them"
+                f"{name}'s {library or 'program'} is of the same build with fewer symbols, so call sites "
+                f"are matched by function, or are one row; --{name.lower()}-root FOLDER gives a build with symbols"
             )
 
 
@@ -142,7 +142,7 @@ def _symbols_of(library: str, recordings: Iterable[Known]) -> list[int]:
 
 
 def _is_same_work(a: Side, b: Side) -> bool:
-    """No more and no other bytes were asked for in any run."""
+    """Whether all runs requested the same bytes."""
     return len({(run.totals["calls"], run.totals["bytes"]) for run in (*a.runs, *b.runs)}) == 1
 
 
@@ -151,4 +151,4 @@ def _about_time(a: Side, b: Side, per: Per) -> Iterator[str]:
         return
     times = [median(run.duration_ns for run in side.runs) for side in (a, b)]
     if not per.text and max(times) > _MUCH_LONGER * min(times) > 0:
-        yield "the runs lasted differently long: --per-second divides by it, --per by the load of each side"
+        yield "the runs have different durations: --per-second divides by them, --per by each side's load"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Which call sites of several recordings are the same.
 
-Of the same build (equal build ids), it is the same place: address or function, file and line. Of different
-builds, or where one side has fewer symbols, it is the same function of the same library: lines move, files
-are renamed, whether a call is inlined does not show. The file counts only where both sides have functions of
-that name in the same files.
+In the same build (equal build ids), they have the same address, or function, file and line. In different
+builds, or if one side has fewer symbols, they have the same function and library: lines move, files are
+renamed, inlining is not visible. The file counts only if both sides have functions of that name in the
+same files.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ NO_NAME = ""  # as Key.function
 
 
 class Key(NamedTuple):
-    """What sites have in common. file is empty and line 0 where they do not count.
+    """The properties that sites are matched by. file is empty and line 0 if they do not count.
 
-    library: without version; function: NO_NAME for all of a rebuilt library of which a side has no symbols.
+    library: without version; function: NO_NAME for all of a rebuilt library without symbols on a side.
     """
 
     library: str
@@ -39,9 +39,9 @@ class Key(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What matching needs of one recording: its sites, build ids by library file, and the program's file.
+    """Input of matching from one recording: its sites, build ids by library file, and the program's file.
 
-    symbols: by library file, the number in SOURCES of what names its functions.
+    symbols: by library file, the index in SOURCES of the source of its function names.
     """
 
     locations: Sequence[Location]
@@ -61,13 +61,13 @@ def keys_of(sides: Sequence[Side]) -> list[list[list[Key]]]:
 
 
 def library_of(file: str, program: str) -> str:
-    """The library without its version; PROGRAM for the program itself, whatever it is called.
+    """The library without its version; PROGRAM for the program itself, under any name.
 
     >>> library_of("libsqlite3.so.0", "shop"), library_of("libtbb-2.1.so", "shop"), library_of("shop", "shop")
     ('libsqlite3', 'libtbb', '')
     """
     if not file:
-        return "?"  # code that no file holds
+        return "?"  # code outside any file
     return PROGRAM if file == program else _VERSION.sub("", file)
 
 
@@ -104,7 +104,7 @@ class _Keys:
 
 
 def rebuilt(recordings: Iterable[Known]) -> set[str]:
-    """The libraries of which the recordings have several builds, or one that has no build id."""
+    """Libraries with several builds, or one without a build id, in the recordings."""
     found: dict[str, set[frozenset[str]]] = {}
     for known in recordings:
         for file, builds in known.builds.items():
@@ -113,7 +113,7 @@ def rebuilt(recordings: Iterable[Known]) -> set[str]:
 
 
 def unlike(recordings: Iterable[Known]) -> set[str]:
-    """The libraries of which some recordings have fewer symbols: one build, stripped for one of them."""
+    """Libraries with fewer symbols in some recordings: the same build, stripped in one."""
     found: dict[str, set[int]] = {}
     for known in recordings:
         for file, source in known.symbols.items():
@@ -122,7 +122,7 @@ def unlike(recordings: Iterable[Known]) -> set[str]:
 
 
 def _exporting(recordings: Iterable[Known]) -> set[str]:
-    """The libraries of which a recording names exported functions alone, or none."""
+    """Libraries of which a recording names only exported functions, or none."""
     return {
         library_of(file, known.program)
         for known in recordings
@@ -132,17 +132,17 @@ def _exporting(recordings: Iterable[Known]) -> set[str]:
 
 
 def by_function(recordings: Sequence[Known]) -> set[str]:
-    """The libraries of which a site is a function: places are others, or are named otherwise."""
+    """Libraries whose sites are matched by function: their places or names differ."""
     return rebuilt(recordings) | unlike(recordings)
 
 
 def is_unnamed(location: Location) -> bool:
-    """True where all that is known is a place in a file."""
+    """True if only an address in a file is known."""
     return bool(location.library) and location.function.startswith(f"{location.library}+0x")
 
 
 def _nameless(side: Side) -> set[str]:
-    """The libraries of which it names no site: nothing stands beside what the other side names there."""
+    """Libraries of which it names no site, so that nothing can match the other side's names."""
     of_names: dict[str, bool] = {}
     for known, location in _all(side):
         library = library_of(location.library, known.program)
@@ -151,7 +151,7 @@ def _nameless(side: Side) -> set[str]:
 
 
 def _without_library(location: Location) -> str:
-    """A copy of a program may have another name."""
+    """Compares programs; a copy may have another name."""
     return location.function.removeprefix(location.library) if is_unnamed(location) else location.function
 
 
@@ -179,9 +179,9 @@ def _all(side: Side) -> Iterator[tuple[Known, Location]]:
 
 
 def _respelt(sides: Sequence[_Functions]) -> dict[tuple[str, str], str]:
-    """Functions as the other side spells the only one with that name.
+    """Functions as spelled by the other side, if only one there has that name.
 
-    Parameters change; and of an inlined function the debug information may not name the namespace.
+    Parameters change, and debug information may omit the namespace of an inlined function.
     """
     first, *others = sides
     found: dict[tuple[str, str], str] = {}
@@ -202,7 +202,7 @@ _Function = tuple[str, str]  # library and name
 def _pairs(
     gone: set[_Function], added: set[_Function], name_of: Callable[[str], str]
 ) -> list[tuple[_Function, _Function]]:
-    """Whose name is that of one function on each side."""
+    """Functions whose name is unique on each side."""
     old, new = _by_name(gone, name_of), _by_name(added, name_of)
     names = old.keys() & new.keys()
     return [(old[name][0], new[name][0]) for name in names if len(old[name]) == len(new[name]) == 1]
@@ -211,7 +211,7 @@ def _pairs(
 def _pairs_without_namespace(
     gone: set[_Function], added: set[_Function]
 ) -> list[tuple[_Function, _Function]]:
-    """Of which one side does not say the namespace; two that both say theirs are two functions."""
+    """Functions whose namespace is missing on one side; two namespaces mean two functions."""
     return [
         (old, new)
         for old, new in _pairs(gone, added, _without_namespace)

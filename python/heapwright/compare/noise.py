@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """When two sets of runs differ.
 
-They do where no run of one side lies between those of the other, and the medians are further apart
+They do if no run of one side lies between those of the other, and the medians are further apart
 than the runs of either side are among themselves. If nothing differs, every order of the runs is
-as likely as any other, so that chance alone separates the sides at most in 2 of (2n over n) orders: 0.8 %
-for five runs a side, 10 % for three, whatever the noise looks like (docs/decisions/0015-compare.md).
+equally likely, so chance alone separates the sides in at most 2 of (2n over n) orders: 0.8 %
+for five runs per side, 10 % for three, for any noise distribution (docs/decisions/0015-compare.md).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import NamedTuple
 LESS, MORE, SAME, UNKNOWN = "less", "more", "same", "unknown"
 VERDICTS = (LESS, MORE, SAME, UNKNOWN)
 LEAST_RUNS = 3
-# Of the figures of single sites, which are many: how many bands the medians have to be apart.
+# For figures of single sites, which are many: the distance of the medians in bands.
 SITE_BANDS = 2
 
 Values = Sequence[float]
 
 
 class Difference(NamedTuple):
-    """Of medians. band: how far runs of one side are apart; None: not known."""
+    """Comparison of medians. band: the spread of one side's runs; None: not known."""
 
     a: float
     b: float
@@ -33,17 +33,17 @@ class Difference(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """How much B has more."""
+        """B minus A."""
         return self.b - self.a
 
     @property
     def relative(self) -> float | None:
-        """A share of A; None where A has none of it."""
+        """Relative to A; None if A has none of it."""
         return self.difference / self.a if self.a else None
 
 
 class Range(NamedTuple):
-    """Of the runs of one side."""
+    """The values of one side's runs."""
 
     low: float
     middle: float
@@ -56,7 +56,7 @@ def range_of(values: Values) -> Range:
 
 
 def verdict_of(a: Range, b: Range, least: float) -> str:
-    """least: what the medians have to be further apart than."""
+    """least: the medians have to be further apart than this."""
     are_apart = a.high < b.low or b.high < a.low
     if not are_apart or abs(b.middle - a.middle) <= least:
         return SAME
@@ -64,12 +64,12 @@ def verdict_of(a: Range, b: Range, least: float) -> str:
 
 
 def band_of(a: Range, b: Range) -> float:
-    """How far the runs of one side are apart."""
+    """The spread of one side's runs."""
     return max(a.high - a.low, b.high - b.low)
 
 
 def compare(a: Values, b: Values, is_exact: bool, bands: int = 1) -> Difference:
-    """The values of the runs of both sides. is_exact: a program that does the same has the same."""
+    """The values of the runs of both sides. is_exact: the same in every run of a deterministic program."""
     first, second = range_of(a), range_of(b)
     if not is_exact and min(len(a), len(b)) < LEAST_RUNS:
         return Difference(first.middle, second.middle, None, SAME if list(a) == list(b) else UNKNOWN)
@@ -78,7 +78,7 @@ def compare(a: Values, b: Values, is_exact: bool, bands: int = 1) -> Difference:
 
 
 def false_alarms_at_most(runs_a: int, runs_b: int) -> float:
-    """The share of the figures with noise that are called different though nothing is.
+    """The expected share of noisy figures called different although nothing is.
 
     >>> round(false_alarms_at_most(5, 5), 4), round(false_alarms_at_most(3, 3), 2)
     (0.0079, 0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A comparison as one offline page, without a script."""
+"""A comparison as an offline page, without a script."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _call_paths(document: Document, comparison: Comparison) -> list[Markup]:
         return []
     tree = icicle.tree(comparison, document, figure["key"])
     lead = (
-        f"{figure['label'].capitalize()}, callers above: as wide as A and B together; orange: B has more, "
-        "blue: less; strong from 30 % of both on. Point at a box for its figures. What is too narrow or "
-        "too deep to be read is left out."
+        f"{figure['label'].capitalize()}, callers above: width is A plus B; orange: B has more, "
+        "blue: less; strong from 30 % of both. Point at a box for its figures. Boxes too narrow or "
+        "too deep to read are left out."
     )
     picture = icicle.drawn(tree, figure["unit"])
     return [_section("Call paths that differ", tag("p", lead, class_="note"), picture)]
@@ -46,11 +46,11 @@ def _body(document: Document, top: int, call_paths: list[Markup]) -> list[Markup
         tag("header", *(tag("p", line, class_="who") for line in show.sides(document))),
         tag("h1", answer),
         *(tag("p", line, class_="second") for line in others),
-        *([_section("Call sites that differ: B less A", sites)] if document["sites"] else []),
+        *([_section("Call sites that differ: B minus A", sites)] if document["sites"] else []),
         *call_paths,
         _section("In total", html.table(show.TOTALS, document["totals"], _of_total)),
         *(
-            [_section("What advice on A said", *(tag("p", line, class_="note") for line in advice))]
+            [_section("Estimates of the advice on A", *(tag("p", line, class_="note") for line in advice))]
             if (advice := show.advice(document))
             else []
         ),

@@ -17,7 +17,7 @@ from heapwright.model.selectors import selected
 from heapwright.model.symbols import SOURCES
 from heapwright.model.wholeness import why_not_whole
 
-_LEAST_CALLS = 1000  # of a 99th percentile: ten calls are slower
+_LEAST_CALLS = 1000  # for a 99th percentile: ten calls are slower
 
 _OF_STACKS = {"calls": "allocations", "bytes": "bytes", "peak_live_bytes": "live_at_peak_bytes"}
 
@@ -27,18 +27,18 @@ Progress = Callable[[int, int], object]
 
 
 class SiteOfRun(NamedTuple):
-    """The sites with one key in one recording: what they cost, where they are, and who called one of them."""
+    """The sites with one key in one recording: their cost, their places, and a caller of one of them."""
 
     figures: Figures
     locations: tuple[Location, ...]
-    caller: str  # its function, short; empty: none is known
+    caller: str  # its function, short; empty: not known
 
 
 class Run(NamedTuple):
     """One recording, measured.
 
-    load: what figures of work are divided by. is_whole: each call of the run is in it.
-    paths: by figure, what each path of functions made, outermost first; empty where nobody asked.
+    load: divisor of figures of work. is_whole: it has every call of the run.
+    paths: by figure, the sums of each path of functions, outermost first; empty if not requested.
     """
 
     totals: Figures
@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 
 def known_of(trace: Trace) -> Known:
-    """What the matching of its sites needs."""
+    """The input for matching its sites."""
     builds: dict[str, frozenset[str]] = {}
     for module in trace.modules:
         builds[module.name] = builds.get(module.name, frozenset()) | {module.build_id}
@@ -67,7 +67,7 @@ def measure(
     progress: Progress,
     nameless: Collection[str] | None = None,
 ) -> Run:
-    """keys: of each site of the trace. nameless: None, or call paths are wanted: as _paths."""
+    """keys: of each site of the trace. nameless: as in _paths; None: no call paths."""
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     sites = trace.sites()
     groups = array("I", [numbers[keys[site]] for site in sites.site_of_stack])
@@ -79,7 +79,7 @@ def measure(
     found = {}
     for key, group in numbers.items():
         figures = _site_figures(facts, group, is_timed)
-        if not figures["calls"]:  # its stacks only freed, or are part of others
+        if not figures["calls"]:  # its stacks only freed, or are parts of others
             continue
         locations = tuple(dict.fromkeys(sites[number].location for number in members[key]))
         found[key] = SiteOfRun(figures, locations, _caller(trace, members[key][0]))
@@ -90,8 +90,8 @@ def measure(
 
 
 def _paths(trace: Trace, facts: Facts, nameless: Collection[str]) -> Paths:
-    """Plumbing is looked through. nameless: libraries that were built anew: a place without a name there says
-    nothing."""
+    """Call paths without plumbing. nameless: rebuilt libraries, in which places without a name are
+    meaningless."""
     tree, locations = trace.stack_columns, trace.sites().locations
     program = trace.metadata.program.rpartition("/")[2]
 
@@ -119,7 +119,7 @@ def _paths(trace: Trace, facts: Facts, nameless: Collection[str]) -> Paths:
 
 
 def calls_at(selector: str) -> Callable[[Trace, Facts], float]:
-    """A load: how often the sites with this name allocate."""
+    """A load: the number of allocations by the sites with this name."""
 
     def load(trace: Trace, facts: Facts) -> float:
         chosen = {site.number for site in selected(trace.sites().sites, selector)}
@@ -167,7 +167,7 @@ def _totals(trace: Trace, facts: Facts, is_timed: bool) -> Figures:
 
 
 def _caller(trace: Trace, site: int) -> str:
-    """The function that the site's own was called by, in one of its stacks."""
+    """The caller of the site's function in one of its stacks."""
     sites, tree = trace.sites(), trace.stack_columns
     stack = sites[site].stack
     is_below = False

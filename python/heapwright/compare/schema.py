@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of compare --json, made from the document's columns."""
+"""The JSON schema of compare --json, derived from the document's columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, 
 def schema() -> Schema:
     """The schema of the whole document."""
     own = object_of(DOCUMENT, (TOTALS, SITES, ADVICE))
-    own["properties"]["same_sites"] = {**COUNT, "description": "How many sites do not differ."}
+    own["properties"]["same_sites"] = {**COUNT, "description": "Number of sites that do not differ."}
     own["required"].append("same_sites")
     return document_of(
         SCHEMA,
@@ -26,7 +26,7 @@ def schema() -> Schema:
             "maybe_signed": {"type": ["number", "null"]},
             "site_figures": any_of(
                 {figure.key: type_of("site_figure") for figure in SITE_FIGURES},
-                "By figure. A figure that is not known on both sides is left out.",
+                "By figure, without figures that are not known on both sides.",
             ),
             "outcomes": any_of(dict.fromkeys(FIGURES.values(), object_of(OUTCOME))),
             "site_figure": object_of(SITE_FIGURE),

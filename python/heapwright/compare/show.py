@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A comparison in words, as tables for terminals and Markdown, and what to type next."""
+"""A comparison as text, as tables for terminals and Markdown, and the next command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 _BY_KEY = {figure.key: figure for figure in FIGURES}
-_LEAST_SHARE = 0.05  # of a difference, at one site, that is worth a word
+_LEAST_SHARE = 0.05  # of a difference, at one site, that is mentioned
 _NONE = "–"
 _HEADINGS = {
     "calls": "calls",
@@ -33,7 +33,7 @@ _HEADINGS = {
 
 
 def verdict(document: Document) -> list[str]:
-    """What B does otherwise than A, the most certain figures first; then what is the same or not known."""
+    """How B differs from A, the most certain figures first; then what is the same or not known."""
     lines = []
     per = f" per {document['per']}" if document["per"] else ""
     for row in document["totals"]:
@@ -48,7 +48,7 @@ def verdict(document: Document) -> list[str]:
 
 
 def _is_told_by_bytes(row: Record, document: Document) -> bool:
-    """Blocks at the end are a second sentence on the same thing."""
+    """Whether the row repeats another one: blocks at the end after bytes at the end."""
     ends = {one["key"]: one["verdict"] for one in document["totals"]}
     return bool(row["key"] == "live_at_end_blocks" and ends["live_at_end_bytes"] in (LESS, MORE))
 
@@ -62,15 +62,17 @@ def _phrase(row: Record, per: str) -> str:
 
 
 def _of_other_calls(document: Document, row: Record) -> str:
-    """Where the fast calls went, the slow ones are a larger share: no call has to be slower for that."""
+    """With fewer fast calls, slow ones are a larger share, although no call became slower."""
     change = next(one["relative_difference"] for one in document["totals"] if one["key"] == "calls")
     if row["key"] != "p99_ns" or change is None or abs(change) < _LEAST_SHARE:
         return ""
-    return f", but of other calls: there are {units.percent(abs(change))} {'fewer' if change < 0 else 'more'}"
+    return (
+        f", but the calls differ: there are {units.percent(abs(change))} {'fewer' if change < 0 else 'more'}"
+    )
 
 
 def _where(document: Document, row: Record) -> str:
-    """The site that has most of the difference, if it has a part worth telling."""
+    """The site with most of the difference, if its share is significant."""
     same_way = [
         (site["figures"][row["key"]]["difference"] / row["difference"], site)
         for site in document["sites"]
@@ -81,20 +83,20 @@ def _where(document: Document, row: Record) -> str:
         return ""
     if share > 1.005:
         amount = units.signed(site["figures"][row["key"]]["difference"], row["unit"])
-        return f"; {amount} at {_place(site)}, the rest the other way"
+        return f"; {amount} at {_place(site)}, partly offset elsewhere"
     return f"; {100 * share:.0f} % of {'them' if row['unit'] == 'count' else 'it'} at {_place(site)}"
 
 
 def _no_difference(document: Document) -> str:
     compared = [row["label"] for row in document["totals"] if row["verdict"] != UNKNOWN]
-    return f"No difference in {_and(compared)}." if compared else "Nothing is known to differ."
+    return f"No difference in {_and(compared)}." if compared else "No known difference."
 
 
 def _not_known(rows: Sequence[Record]) -> str:
     parts = [f"{row['label']} {units.signed(row['difference'], row['unit'])}" for row in rows]
     return (
-        f"Not known to differ: {', '.join(parts)}; how much two runs differ is not known: give {LEAST_RUNS} "
-        "or more recordings a side, or --run."
+        f"Not certain: {', '.join(parts)}; the variation between runs is not known: give at least "
+        f"{LEAST_RUNS} recordings per side, or use --run."
     )
 
 
@@ -164,12 +166,12 @@ TOTALS = (
     Column("a", WORD, "A", text=lambda row, _: units.number(row["a"], row["unit"])),
     Column("b", WORD, "B", text=lambda row, _: units.number(row["b"], row["unit"])),
     Column("difference", WORD, "B − A", text=lambda row, _: _change(row)),
-    Column("band", WORD, "runs differ by", text=lambda row, _: _band(row)),
+    Column("band", WORD, "run spread", text=lambda row, _: _band(row)),
 )
 
 
 def below(document: Document, top: int) -> list[str]:
-    """How sure it is, and what has to be known with it."""
+    """The reliability, and notes."""
     lines = []
     hidden = len(document["sites"]) - top
     if hidden > 0:
@@ -188,13 +190,13 @@ def below(document: Document, top: int) -> list[str]:
 
 
 def advice(document: Document) -> list[str]:
-    """What advice on A said, beside what happened."""
+    """The estimates of advice on A, compared to the result."""
     totals = {row["key"]: row for row in document["totals"]}
     return [advised.sentence(row, totals) for row in document["advice"]]
 
 
 def sides(document: Document) -> list[str]:
-    """Who A and B are."""
+    """A line each on A and B."""
     lines = []
     for name in "ab":
         side = document[name]
@@ -220,14 +222,19 @@ def on_console(document: Document, top: int, console: Console) -> None:
 
 
 def as_markdown(document: Document, top: int) -> str:
-    """The same for a pull request."""
+    """The same as Markdown."""
     columns = site_columns(document)
-    ordered = [columns[-1], *columns[:-1]]  # Markdown's first column is the one to the left
+    ordered = [columns[-1], *columns[:-1]]  # Markdown's first column is left-aligned
     rows = [
         [markdown.escaped(column.written(site, {})) for column in ordered] for site in document["sites"][:top]
     ]
     totals = [[column.written(row, {}) for column in TOTALS] for row in document["totals"]]
-    lines = ["### Heap: B beside A", "", *(f"- {markdown.escaped(line)}" for line in verdict(document)), ""]
+    lines = [
+        "### Heap: B compared to A",
+        "",
+        *(f"- {markdown.escaped(line)}" for line in verdict(document)),
+        "",
+    ]
     if rows:
         lines += markdown.table([str(column.label) for column in ordered], rows)
     lines += markdown.table([str(column.label) for column in TOTALS], totals)
@@ -237,7 +244,7 @@ def as_markdown(document: Document, top: int) -> str:
 
 
 def next_command(document: Document) -> str:
-    """What to type after it."""
+    """The next command."""
     first = document["sites"][0] if document["sites"] else None
     file = shlex.quote(document["b"]["files"][0])
     if first is None or first["state"] == GONE or first["function"] in ("", UNNAMED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The call sites of both sides beside each other."""
+"""The call sites of both sides, matched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heapwright.model.names import short_name
 BOTH, GONE, ADDED, RENAMED, INLINED = "both", "gone", "added", "renamed", "inlined"
 STATES = (BOTH, GONE, ADDED, RENAMED, INLINED)
 UNNAMED = "(no symbols)"  # all of a rebuilt library's sites, in one row
-# What calls of two sites add up to; the other figures of sites that were joined are not known.
+# Additive figures; the other figures of joined sites are not known.
 SUMS = ("calls", "bytes", "peak_live_bytes", "live_at_end_bytes", "time_ns")
 
 Runs = Sequence[Run]
@@ -23,13 +23,13 @@ Values = list[float]
 
 
 class Pair(NamedTuple):
-    """A site of both sides: for each figure, the values of the runs. was: its name in A, if another.
-    others: keys of the sites that it stands for as well."""
+    """A site of both sides: for each figure, the values of the runs. was: its name in A, if different.
+    others: keys of further sites that it represents."""
 
     key: Key
     state: str
     location: Location
-    lines: tuple[int, ...]  # of B, or of A where B has none
+    lines: tuple[int, ...]  # of B, or of A if B has none
     a: dict[str, Values]
     b: dict[str, Values]
     caller: str
@@ -71,7 +71,7 @@ def pairs_of(a: Runs, b: Runs) -> list[Pair]:
 
 
 class _Work(NamedTuple):
-    """What a site did, and what else has to be equal."""
+    """A site's figures, and what else has to be equal."""
 
     calls: float
     bytes: float
@@ -92,15 +92,15 @@ def _sums(pair: Pair) -> tuple[float, float]:
 
 
 def _renamed(pairs: list[Pair]) -> list[Pair]:
-    """Again, while there are any: who called a site may have another name as well."""
+    """Repeats while there are any: a site's caller may also be renamed."""
     found = _rename(_rename(pairs, _in_library), _of_name)
     return found if len(found) == len(pairs) else _renamed(found)
 
 
 def _rename(pairs: list[Pair], work_of: Callable[[Pair], _Work]) -> list[Pair]:
-    """One that is gone and one that was added are the same where both make the same calls, of the same bytes,
-    no third one does, and either the same function called them, or one called the other, or only the library
-    has another name."""
+    """A removed and an added site are the same if both make the same calls with the same bytes, no third one
+    does, and either the same function called them, or one called the other, or only the library was
+    renamed."""
     new_names = {pair.was: _name(pair) for pair in pairs if pair.state == RENAMED}
     gone = _unique((pair for pair in pairs if pair.state == GONE), work_of)
     added = _unique((pair for pair in pairs if pair.state == ADDED), work_of)
@@ -134,8 +134,8 @@ def _unique(pairs: Iterable[Pair], work_of: Callable[[Pair], _Work]) -> dict[_Wo
 
 
 def _join(pairs: list[Pair]) -> list[Pair]:
-    """A function of one side alone that its caller took in, or that was taken out of it: where the sums of
-    both are the same on both sides, there is one row."""
+    """A function of only one side that was inlined into its caller, or extracted from it: joined into one row
+    if the sums of both are the same on both sides."""
     callers = {(pair.key.library, _name(pair)): pair for pair in pairs if pair.state == BOTH}
     joined: dict[Key, Pair] = {}
     parts: set[Key] = set()

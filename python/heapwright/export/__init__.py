@@ -18,7 +18,7 @@ Write = Callable[[Source, BinaryIO, str], None]
 class Format:
     """A format: how to write it, its measures ("" = all), and what opens it.
 
-    unsampled: why it cannot be written of samples; "" = it can. wants_activity: facts bin by bin as well.
+    unsampled: why it cannot be written from samples; "" = it can. wants_activity: needs facts by time bin.
     """
 
     suffix: str
@@ -49,7 +49,7 @@ FORMATS: dict[str, Format] = {
         (),
         "",
         "open {} in valgrind's dh_view.html",
-        unsampled="what each stack held at most is not in them",
+        unsampled="they do not have the peak of each stack",
     ),
     "folded": Format(".folded", folded.write, tuple(MEASURES), "bytes", "flamegraph.pl {} > flames.svg"),
     "speedscope": Format(".speedscope.json", speedscope.write, tuple(MEASURES), "", "speedscope {}"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """DHAT's JSON, version 2, for valgrind's viewer: what each stack allocated and held, and for how long.
 
-https://valgrind.org/docs/manual/dh-manual.html. Accesses are not known here.
+https://valgrind.org/docs/manual/dh-manual.html. Accesses are not known.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from heapwright.model import Location
 from heapwright.model.sites import MARKS, NO_STACK
 
 _NS_PER_UNIT = 1000
-# A lifetime that DHAT's viewer calls short, on average.
+# The mean lifetime that DHAT's viewer calls short.
 _SHORT_UNITS = 10
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
-    """Times are microseconds; the end is that of the last call."""
+    """Times are microseconds; the end is the time of the last call."""
     del measure  # one file holds them all
     timeline = source.facts.timeline
     head: dict[str, Any] = {
@@ -45,7 +45,7 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     file.write(b'],\n"ftbl":' + json.dumps(frames.texts, indent=0).encode() + b"}\n")
 
 
-# Its field: the columns of Facts.stacks.
+# Its fields: the columns of Facts.stacks.
 _SUMS = {
     "tb": "bytes",
     "tbk": "allocations",
@@ -73,7 +73,7 @@ def _points(source: Source, frames: _FrameTable) -> Iterator[dict[str, Any]]:
 
 
 class _FrameTable:
-    """The texts of frames: one for each, also where two read the same. The viewer wants no stack twice."""
+    """The texts of frames: one for each, even if equal, as the viewer does not accept duplicate stacks."""
 
     def __init__(self, source: Source) -> None:
         self.texts = ["[root]"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folded stacks ("main;parse;push_back 4096"), for flamegraph.pl, inferno and many viewers."""
+"""Folded stacks ("main;parse;push_back 4096"), for flamegraph.pl, inferno and other viewers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""OpenTelemetry's profiles (v1development): a ProfilesData message, a profile for each value.
+"""OpenTelemetry profiles (v1development): a ProfilesData message, one profile per value.
 
 https://github.com/open-telemetry/opentelemetry-proto, opentelemetry/proto/profiles/v1development. The
-format is still in development: tests read what is written by the package opentelemetry-proto.
+format is still in development: tests read the output with the package opentelemetry-proto.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from heapwright.export.protobuf import Strings, fixed, message, number, packed
 from heapwright.export.stacks import Frames, Source
 from heapwright.model.sites import MARKS
 
-# Field numbers of ProfilesDictionary. Entry 0 of each table is empty: it stands for "none".
+# Field numbers of ProfilesDictionary. Entry 0 of each table is empty and means "none".
 _MAPPINGS, _LOCATIONS, _FUNCTIONS, _LINKS, _STRINGS, _ATTRIBUTES, _STACKS = range(1, 8)
-# Names of OpenTelemetry's conventions.
+# Names from OpenTelemetry's conventions.
 _BUILD_ID = "process.executable.build_id.gnu"
 _FRAME_TYPE = ("profile.frame.type", "native")
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
-    """Values as in pprof, each in a profile of its own: the peak's bytes first, which viewers show."""
+    """Values as in pprof, each in a separate profile: the peak's bytes first, which viewers show."""
     del measure  # all are in it
     tables = _Tables(source)
     profiles = [message(2, profile) for profile in _profiles(source, tables)]
@@ -65,7 +65,7 @@ def _profiles(source: Source, tables: _Tables) -> Iterator[bytes]:
 
 
 class _Tables:
-    """The tables that the profiles' numbers are places of."""
+    """The tables that the profiles' indices refer to."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -82,7 +82,7 @@ class _Tables:
         return number(1, self._strings.of(name)) + number(2, self._strings.of(unit))
 
     def stack(self, stack: int) -> int:
-        """The place of a stack. One without frames has the first place."""
+        """The index of a stack. One without frames has index 0."""
         if stack == 0:
             return 0
         if stack not in self._stacks:
@@ -94,7 +94,7 @@ class _Tables:
         return self._stacks[stack][0]
 
     def dictionary(self) -> bytes:
-        """A ProfilesDictionary with what was asked for so far."""
+        """A ProfilesDictionary with all entries used so far."""
         functions = [
             number(1, self._strings.of(name)) + number(3, self._strings.of(file)) if name else b""
             for name, file in self._functions

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from heapwright.model import NO_LIMIT, Filter, Trace, extras
 
-# Tables with a row per call or block, which a filter can choose from.
+# Tables with a row per call or block, which filters apply to.
 FILTERED_TABLES = ("event", "block")
 
 
 def write_table(trace: Trace, table: str, path: Path, chosen: Filter, warning: str = "") -> None:
-    """The chosen rows of one table of the trace into one file; OSError when it cannot be written.
+    """Writes the selected rows of one table of the trace to a file; OSError if it cannot be written.
 
-    chosen: times are those of a row's begin; everything, unless the table is in FILTERED_TABLES.
-    warning: kept as the file's metadata heapwright.incomplete.
+    chosen: by a row's begin time; all rows, unless the table is in FILTERED_TABLES.
+    warning: stored as the file's metadata heapwright.incomplete.
     """
     duckdb = extras.duckdb()
     connection = duckdb.connect()

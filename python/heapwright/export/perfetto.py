@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A trace for ui.perfetto.dev and its SQL: memory over time, slow calls, the heap's profile, smaps.
 
-https://github.com/google/perfetto, protos/perfetto/trace: TracePacket and what is in it. Times are ns since
-the recording began.
+https://github.com/google/perfetto, protos/perfetto/trace: TracePacket and its contents. Times are ns since
+the start of the recording.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REALTIME, _MONOTONIC, _MONOTONIC_COARSE, _BOOTTIME = 1, 3, 4, 6
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
 _COUNT, _BYTES = 2, 3
 _PROCESS_TRACK, _FIRST_COUNTER, _FIRST_THREAD = 1, 2, 16
-# A name and a unit of CounterDescriptor; their values stand in _counter_values in this order.
+# A name and a unit of CounterDescriptor; _counter_values has their values in this order.
 _COUNTERS = (
     ("heap: requested bytes", _BYTES),
     ("heap: usable bytes", _BYTES),
@@ -55,7 +55,7 @@ def _packets(source: Source) -> Iterator[bytes]:
 
 
 def _clocks(start_unix_ns: int) -> bytes:
-    """All begin with the recording; the profile's clock is the coarse one."""
+    """Clocks: all start with the recording; the profile's clock is the coarse one."""
     zero = b"".join(
         message(1, number(1, clock) + number(2, 0)) for clock in (_BOOTTIME, _MONOTONIC, _MONOTONIC_COARSE)
     )
@@ -84,7 +84,7 @@ def _counters(source: Source) -> Iterator[bytes]:
     previous_ns = source.from_ns
     for point in source.facts.timeline:
         values = (point.live_bytes, point.live_usable_bytes, point.live_blocks, point.allocations)
-        # A counter's value holds from its time on: what happened in a step stands at the step's begin.
+        # A counter's value holds from its time on: a step's value is at the step's begin.
         times = (point.time_ns, point.time_ns, point.time_ns, previous_ns)
         for place, (value, time_ns) in enumerate(zip(values, times, strict=True), _FIRST_COUNTER):
             event = number(9, _COUNTER) + number(11, place) + number(30, value)
@@ -104,7 +104,7 @@ def _slow_calls(source: Source) -> Iterator[bytes]:
     for call in sorted(source.facts.slowest, key=lambda call: (call.begin_ns, -call.duration_ns)):
         begin_ns, end_ns = call.begin_ns, call.begin_ns + call.duration_ns
         before_ns = last_end_ns.get(call.thread, 0)
-        # Times are rounded: of two calls one after the other the second may seem to begin in the first.
+        # Times are rounded: of two consecutive calls the second may seem to begin within the first.
         if begin_ns < before_ns < end_ns:
             begin_ns = before_ns
         last_end_ns[call.thread] = max(before_ns, end_ns)
@@ -127,7 +127,7 @@ def _arguments(source: Source, call: SlowCall, site: str) -> bytes:
 
 
 def _smaps(source: Source) -> Iterator[bytes]:
-    """Of the scans of resident pages: what lay where, by the mappings' names."""
+    """The scans of resident pages, by the mappings' names."""
     scans: dict[int, list[MappedMemory]] = {}
     for row in source.trace.mapped_memory(source.from_ns, source.to_ns, MOST_SCANS):
         scans.setdefault(row.time_ns, []).append(row)
@@ -137,7 +137,7 @@ def _smaps(source: Source) -> Iterator[bytes]:
 
 
 def _packed_smaps(rows: Sequence[MappedMemory]) -> bytes:
-    """PackedSmaps by path: how many mappings, mapped, resident, anonymous, swapped."""
+    """PackedSmaps by path: number of mappings, mapped, resident, anonymous, swapped."""
     kilobytes = {
         4: [row.mapped_bytes for row in rows],
         5: [row.anonymous_bytes + row.file_bytes for row in rows],

@@ -2,7 +2,7 @@
 """Perfetto's native heap profile: interned stacks, dumps of what each allocated and freed, symbols.
 
 protos/perfetto/trace/profiling/profile_packet.proto and profile_common.proto. Figures of a dump are sums
-since the recording began; its reader takes the differences.
+since the start of the recording; its reader takes the differences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIME, _INTERNED, _PROFILE, _SYMBOLS = 8, 12, 37, 61
 
 
 def heap_packets(source: Source) -> Iterator[bytes]:
-    """What is interned comes before its dumps, the lines behind them: they are for frames that are known."""
+    """Interned data precedes the dumps that use it; lines follow them, as they refer to known frames."""
     tables = Tables(source)
     dumps = list(_Courses(source, tables).dumps())
     yield number(_TIME, source.from_ns) + message(_INTERNED, tables.interned())
@@ -39,17 +39,17 @@ def heap_packets(source: Source) -> Iterator[bytes]:
 
 
 class _Sums:
-    """Bytes, or blocks, of one callstack: what it allocated so far and holds, and what was told of it."""
+    """Bytes or blocks of one callstack: allocated so far, live, and already reported."""
 
     def __init__(self) -> None:
         self.allocated = self.live = 0
         self._told_allocated = self._told_freed = 0
 
     def tell(self, live: int) -> tuple[int, int]:
-        """Allocated and freed so far: their difference is live, and neither is less than it was.
+        """Allocated and freed so far: their difference is live, and neither ever decreases.
 
-        At the peak, within a bin, it is the least that can have been allocated. Estimates of samples are
-        rounded one by one; there the difference may be a few off.
+        At the peak, within a bin, it is the lower bound of what was allocated. Estimates from samples are
+        rounded individually; there the difference may be off by a few.
         """
         least = max(self.allocated, self._told_freed + live)
         self._told_allocated = max(self._told_allocated, least)
@@ -58,7 +58,7 @@ class _Sums:
 
 
 class _Course:
-    """What the blocks of one callstack did so far."""
+    """The activity of one callstack's blocks so far."""
 
     def __init__(self) -> None:
         self.has_changed = False
@@ -73,7 +73,7 @@ class _Course:
 
 
 class _Moment(NamedTuple):
-    """A dump: after the rows of the bins up to last_bin."""
+    """A dump after the rows of the bins up to last_bin."""
 
     last_bin: int
     is_peak: bool
@@ -81,7 +81,7 @@ class _Moment(NamedTuple):
 
 
 def _moments(source: Source) -> list[_Moment]:
-    """Equal steps, and the peak. Bins count from 1; bin 0 is the begin of the time looked at."""
+    """Equal steps, and the peak. Bins count from 1; bin 0 is the begin of the selected time."""
     ends, peak = source.facts.bin_end_ns, source.facts.peak
     borders = {len(ends) * step // DUMPS for step in range(1, DUMPS + 1)} - {0}
     before_peak = sum(end <= peak.time_ns for end in ends)
@@ -93,7 +93,7 @@ def _moments(source: Source) -> list[_Moment]:
 
 
 class _Courses:
-    """All callstacks' courses."""
+    """The series of all callstacks."""
 
     def __init__(self, source: Source, tables: Tables) -> None:
         self._source = source
@@ -102,7 +102,7 @@ class _Courses:
         self._held: dict[int, tuple[int, int]] = {}  # by stack
 
     def dumps(self) -> Iterator[tuple[int, bytes]]:
-        """The time of each, and the samples of the callstacks that changed since the one before."""
+        """The time of each dump, and the samples of callstacks that changed since the previous one."""
         moments = _moments(self._source)
         rows = self._source.facts.path_bins
         names = ("stack", "bin", "allocations", "bytes", "live_bytes", "live_blocks")
@@ -113,7 +113,7 @@ class _Courses:
             while bin_ > moments[at].last_bin:
                 yield self._dump(moments[at])
                 at += 1
-            # What lived at the beginning counts as allocated then.
+            # Blocks live at the begin count as allocated then.
             made = (size, blocks) if bin_ else (live_bytes, live_blocks)
             self._add(stack, made, (live_bytes, live_blocks))
         for moment in moments[at:]:
@@ -144,7 +144,7 @@ class _Courses:
         return bytes(samples)
 
     def _at_peak(self) -> bytes:
-        """What lived then is known of each stack."""
+        """Whether live memory at that time is known for each stack."""
         held: dict[int, tuple[int, int]] = {}
         stacks = self._source.facts.stacks
         columns = (stacks["live_at_peak_bytes"], stacks["live_at_peak_blocks"])

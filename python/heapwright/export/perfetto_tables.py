@@ -20,7 +20,7 @@ _WORD = 2**64 - 1
 
 
 class _Mapping(NamedTuple):
-    """Where frames lie: a module, or nowhere that is known."""
+    """The mapping of frames: a module, or an unknown one."""
 
     number: int
     path: str
@@ -29,7 +29,7 @@ class _Mapping(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """What tells frames apart for the reader."""
+    """The identity of a frame for the reader."""
 
     mapping: int
     address: int
@@ -37,7 +37,7 @@ class _Frame(NamedTuple):
 
 
 class Tables:
-    """The tables that the dumps' numbers are places of; they count from 1."""
+    """The tables that the dumps' numbers refer to, counted from 1."""
 
     def __init__(self, source: Source) -> None:
         self._trace = source.trace
@@ -56,7 +56,7 @@ class Tables:
         self._callstack_of: dict[int, int] = {}
 
     def callstack(self, stack: int) -> int:
-        """The number of the callstack; stacks that read the same have the same."""
+        """The number of the callstack; equal callstacks share it."""
         missing = []
         while stack != 0 and stack not in self._callstack_of:
             missing.append(stack)
@@ -68,7 +68,7 @@ class Tables:
         return found or self._under(0, self._known(_Frame(self._nowhere.number, 0, NO_STACK.function)))
 
     def interned(self) -> bytes:
-        """InternedData with what was asked for so far. A parent has a smaller number than its callstacks."""
+        """InternedData with all entries used so far. A parent has a smaller number than its callstacks."""
         functions, paths, builds = Strings(), Strings(), _Bytes()
         mappings = [
             number(1, mapping.number)
@@ -133,7 +133,7 @@ class Tables:
 
 
 class _Bytes:
-    """Numbers byte strings from 1 on."""
+    """Numbers byte strings from 1."""
 
     def __init__(self) -> None:
         self.places: dict[bytes, int] = {}
@@ -143,12 +143,12 @@ class _Bytes:
 
 
 def _path(path: str) -> str:
-    """As the reader makes it: it begins with a slash."""
+    """The path as the reader builds it: it begins with a slash."""
     return path if not path or path.startswith("/") else f"/{path}"
 
 
 def _raw(build_id: str) -> bytes:
-    """Its bytes; those of its text where it is not one (anonymized)."""
+    """The build id's bytes; those of its text if it is not hexadecimal (anonymized)."""
     try:
         return bytes.fromhex(build_id)
     except ValueError:
@@ -156,7 +156,7 @@ def _raw(build_id: str) -> bytes:
 
 
 def _strings(texts: Sequence[str]) -> list[bytes]:
-    """InternedString of each but the first, which is the empty one."""
+    """InternedString of each except the first, which is empty."""
     return [number(1, place) + text(2, one) for place, one in enumerate(texts) if place]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""pprof's profile.proto, gzipped: the values of Go's heap profiles, those at the peak, and the time.
+"""pprof's profile.proto, gzipped: the values of Go's heap profiles, those at the peak, and time.
 
 https://github.com/google/pprof/blob/main/proto/profile.proto. The message is
 small and flat, so it is written field by field.
@@ -41,7 +41,7 @@ _TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE = range(9, 15)
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
-    """measure chooses the value pprof shows first: the peak's without one. inuse is what lives at the end."""
+    """measure: the value that pprof shows first; default: the peak's. inuse is live memory at the end."""
     strings = Strings()
     body = bytearray()
     values = values_of(source)
@@ -66,7 +66,7 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
 
 
 def values_of(source: Source) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Name, unit and columns of Facts.stacks; the time only where it was recorded."""
+    """Name, unit and columns of Facts.stacks; time only if recorded."""
     is_timed = source.trace.metadata.durations_recorded
     return [value for value in _VALUES if is_timed or value[0] != "time"]
 
@@ -96,13 +96,13 @@ def _add_mappings(source: Source, strings: Strings, body: bytearray) -> None:
     for place, module in main_first(source):
         fields = number(1, place + 1) + number(2, module.start) + number(3, module.end)
         fields += number(5, strings.of(module.path)) + number(6, strings.of(module.build_id))
-        # Names are already here: pprof must not look for them on its machine.
+        # Names are included: pprof must not look for them on its machine.
         fields += b"".join(number(flag, 1) for flag in (7, 8, 9, 10))
         body += message(_MAPPING, fields)
 
 
 def main_first(source: Source) -> list[tuple[int, Module]]:
-    """The modules with their numbers; pprof takes the first one for the main program."""
+    """The modules with their numbers; pprof treats the first one as the main program."""
     program = source.trace.metadata.program
     modules = list(enumerate(source.trace.modules))
     names = (program, program.rpartition("/")[2])

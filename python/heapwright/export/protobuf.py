@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The wire format of protocol buffers, as far as profiles need it: no package for a few fields.
+"""The part of the protocol buffers wire format that profiles need, to avoid a package for a few fields.
 
 https://protobuf.dev/programming-guides/encoding
 """
@@ -11,18 +11,18 @@ from collections.abc import Iterable, Sequence
 
 
 class Strings:
-    """A string table; the first is empty, as pprof and OTLP ask."""
+    """A string table; the first entry is empty, as pprof and OTLP require."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": 0}
 
     def of(self, text: str) -> int:
-        """The text's place."""
+        """The text's index."""
         return self._numbers.setdefault(text, len(self._numbers))
 
     @property
     def texts(self) -> Sequence[str]:
-        """All of them, by place."""
+        """All texts, by index."""
         return list(self._numbers)
 
 
@@ -48,7 +48,7 @@ def number(field: int, value: int) -> bytes:
 
 
 def fixed(field: int, value: int) -> bytes:
-    """A field with a number of 64 bits, as fixed64 is."""
+    """A fixed64 field."""
     return varint(field << 3 | 1) + struct.pack("<Q", value)
 
 
@@ -59,7 +59,7 @@ def message(field: int, payload: bytes | Iterable[int]) -> bytes:
 
 
 def text(field: int, value: str) -> bytes:
-    """A field with a text; what is no character of Unicode's is replaced."""
+    """A field with a text; invalid Unicode is replaced."""
     return message(field, value.encode(errors="replace"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""speedscope's JSON: one profile for each measure, shared frames."""
+"""speedscope's JSON: one profile per measure, with shared frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEFAULT = ("peak", "leaked", "bytes", "calls")
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
-    """All common measures, or the one that was asked for."""
+    """All common measures, or the requested one."""
     table = _FrameTable(source)
     measures = (measure,) if measure else _DEFAULT
     document = {
@@ -44,7 +44,7 @@ def _profile(source: Source, table: _FrameTable, measure: str) -> dict[str, Any]
 
 
 class _FrameTable:
-    """Numbers the distinct locations, and gives stacks as those numbers."""
+    """Numbers the distinct locations, and returns stacks as those numbers."""
 
     def __init__(self, source: Source) -> None:
         self.frames: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the exporters share: stacks with a measure, frames with their locations."""
+"""Shared by the exporters: stacks with a measure, frames with their locations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEASURES: dict[str, Measure] = {
 
 @dataclass(frozen=True)
 class Source:
-    """What is exported: a trace, the facts of what was chosen of it, and the time that was chosen."""
+    """What is exported: a trace, the facts of the selection, and the selected time."""
 
     trace: Trace
     facts: Facts
@@ -45,16 +45,16 @@ class Source:
 
     @property
     def warning(self) -> str:
-        """For who opens the file: that calls are missing, and why; empty: none are."""
+        """A note for the reader of the file: why calls are missing; empty: none are."""
         return in_words(self.trace.lost_calls(self.facts))
 
     def weights(self, measure: str) -> Iterator[tuple[int, int]]:
-        """(stack, value) of every stack that has some."""
+        """(stack, value) of every stack with a value."""
         values = self.sums(MEASURES[measure].columns)
         return ((stack, value) for stack, value in enumerate(values) if value > 0)
 
     def sums(self, columns: Sequence[str]) -> Iterator[int]:
-        """The sum of the columns for each stack, from 0 on."""
+        """The sum of the columns for each stack, from 0."""
         return map(sum, zip(*(self.facts.stacks[column] for column in columns), strict=True))
 
 
@@ -66,7 +66,7 @@ class Frames:
         self._known: dict[int, tuple[Location, ...]] = {}
 
     def locations(self, frame: int) -> tuple[Location, ...]:
-        """The frame's locations; a mark stands for frames that are missing."""
+        """The frame's locations; a mark represents missing frames."""
         known = self._known.get(frame)
         if known is None:
             found = [MARKS[frame]] if frame in MARKS else self._symbols.locations(frame)

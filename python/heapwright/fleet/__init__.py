@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Facts of many recordings, and what is asked of them together."""
+"""Facts of many recordings, and questions about all of them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the questions are answered: DuckDB in this process, or Spark."""
+"""The engines that answer the questions: DuckDB in this process, or Spark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FILES = "service=*/version=*/date=*/*.parquet"
 
 
 class FleetError(Exception):
-    """Why a folder is not answered from: one line."""
+    """Why a folder cannot be used, in one line."""
 
 
 Read = Callable[[str], Any]
 
 
 class Tables(dict[str, Any]):
-    """The tables of a folder; one is read when it is first asked for."""
+    """The tables of a folder, read on first use."""
 
     def __init__(self, read: Read) -> None:
         super().__init__()
@@ -36,30 +36,30 @@ class Tables(dict[str, Any]):
 
 
 class Opened(NamedTuple):
-    """The tables of a folder, and the module ibis, which questions are written with."""
+    """The tables of a folder, and the module ibis, used by the questions."""
 
     ibis: Any
     tables: Tables
 
 
 def open_tables(folder: Path, engine: str, master: str) -> Opened:
-    """FleetError: the folder has none."""
+    """Raises FleetError if the folder has none."""
     missing = [table for table in COLUMNS if not any((folder / table).glob(_FILES))]
     if len(missing) == len(COLUMNS):
         raise FleetError(
-            f"{folder} holds no facts; make some: heapwright export FILE --to parquet --fleet {folder}"
+            f"{folder} holds no facts; create some: heapwright export FILE --to parquet --fleet {folder}"
         )
     if missing:
         raise FleetError(
             f"{folder} has no files of the table {missing[0]}; "
-            "write its recordings again: heapwright export FILE --to parquet --fleet DIR --force"
+            "export its recordings again: heapwright export FILE --to parquet --fleet DIR --force"
         )
     connect = _spark if engine == SPARK else _duckdb
     return connect(folder, master)
 
 
 def damaged_files(folder: Path) -> list[Path]:
-    """Those that are no whole files of their table. It reads all, unless heads and ends tell."""
+    """Files that are incomplete or not of their table. Reads only header and footer if that is enough."""
     files = [(table, path) for table in COLUMNS for path in sorted((folder / table).glob(_FILES))]
     found = [path for table, path in files if not _is_whole(table, path, reads_rows=False)]
     return found or [path for table, path in files if not _is_whole(table, path, reads_rows=True)]
@@ -80,8 +80,8 @@ def _duckdb(folder: Path, _: str) -> Opened:
     ibis = extras.ibis("duckdb")
     connection = ibis.duckdb.connect()
     connection.raw_sql("set enable_progress_bar = false")
-    connection.raw_sql("set enable_object_cache = true")  # of files that are looked at twice
-    # A version 1.10 is no number.
+    connection.raw_sql("set enable_object_cache = true")  # for files read twice
+    # Version 1.10 is not a number.
     options = {"hive_partitioning": True, "hive_types_autocast": False}
     return Opened(
         ibis,

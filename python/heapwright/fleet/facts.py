@@ -16,7 +16,7 @@ from heapwright.model import extras
 
 Rows = dict[str, list[dict[str, Any]]]
 
-# What each column is, for files without rows too. int64 or string unless it is said here.
+# Column types, needed for files without rows. int64 or string unless listed here.
 TEXTS = ("host", "program", "allocator", "function", "file", "library", "kind", "rule", "action", "name")
 NUMBERS = ("growth_bytes_per_s",)
 FLAGS = ("is_whole", "is_sampled", "is_least")
@@ -37,13 +37,13 @@ COLUMNS = {
 
 
 def rows_of(report: Report) -> Rows:
-    """A row of the process, one of each of its sites, one of each saving that its advice bounds."""
+    """A row for the process, one for each site, and one for each bounded saving from advice."""
     trace, facts = report.trace, report.facts
     of = trace.metadata
     key: dict[str, Any] = {"host": of.host, "process": of.process_id, "started_unix_ns": of.start_unix_ns}
     is_sampled, has_times = bool(of.sample_mean_bytes), of.durations_recorded
     run_ns = trace.end.time_ns or facts.totals.span_ns
-    # A site without a course worth telling does not grow; where blocks from before are unknown, nobody knows.
+    # A site without a reported series does not grow; with unknown earlier blocks, growth is not known.
     growth = {site.number: row for site, row in Growth(report).rows()}
     sites: list[dict[str, Any]] = []
     for site, sums in zip(report.sites.sites, facts.sites, strict=True):
@@ -89,7 +89,7 @@ def rows_of(report: Report) -> Rows:
 
 
 def _growth_of(course: Row | None) -> float:
-    """What is freed at the end of a run takes nothing away from what grows elsewhere."""
+    """Sum of growth; memory freed at the end of a run does not offset growth elsewhere."""
     return max(0.0, course.slope_bytes_per_s) if course is not None and course.is_sure else 0.0
 
 
@@ -111,7 +111,7 @@ def _savings(report: Report, key: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def files_of(folder: Path, rows: Rows, service: str, version: str) -> dict[str, Path]:
-    """Where the rows of each table go. The same recording goes to the same files."""
+    """The file for the rows of each table; the same recording always gets the same files."""
     first = rows["process"][0]
     began = datetime.fromtimestamp(first["started_unix_ns"] / 1e9, UTC)
     name = quote(f"{first['host']}-{first['process']}-{first['started_unix_ns']}.parquet", safe="")
@@ -124,7 +124,7 @@ def files_of(folder: Path, rows: Rows, service: str, version: str) -> dict[str, 
 
 
 def write(path: Path, table: str, rows: list[dict[str, Any]]) -> None:
-    """One file; the version and service are in its path."""
+    """Writes one file; version and service are in its path."""
     arrow, parquet = extras.pyarrow()
     kinds = dict.fromkeys(TEXTS, arrow.string()) | dict.fromkeys(NUMBERS, arrow.float64())
     kinds |= dict.fromkeys(FLAGS, arrow.bool_())

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of a fleet, each question written once: Ibis makes the SQL of DuckDB or Spark of it."""
+"""Questions about a fleet, written once: Ibis generates SQL for DuckDB or Spark."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# So sure, and so much of the mean before, a version's figure has to differ by; so many processes each.
+# Significance and relative size of a version's difference, and the number of processes on each side.
 SURE_DEVIATIONS = 4.0
 LEAST_SHARE = 0.05
 LEAST_PROCESSES = 8
@@ -13,7 +13,7 @@ _SITE = ("function", "file", "library")  # lines move from version to version
 
 
 def services(ibis: Any, tables: dict[str, Any]) -> Any:
-    """What each version of a service holds and wastes, the most at peaks first."""
+    """What each version of a service holds and wastes, highest peaks first."""
     process = tables["process"]
     sums = ("resident_bytes", "peak_bytes", "slack_bytes", "free_bytes", "left_bytes", "growth_bytes_per_s")
     totals = {name: process[name].sum() for name in sums}
@@ -27,7 +27,7 @@ def services(ibis: Any, tables: dict[str, Any]) -> Any:
 
 
 def sites(ibis: Any, tables: dict[str, Any]) -> Any:
-    """What the sites of each service left behind, and how fast they grow, the fastest first."""
+    """What the sites of each service left, and how fast they grow, fastest first."""
     site = tables["site"]
     sums = ("growth_bytes_per_s", "left_bytes", "peak_bytes", "bytes", "allocations")
     totals = {name: site[name].sum() for name in sums}
@@ -36,7 +36,7 @@ def sites(ibis: Any, tables: dict[str, Any]) -> Any:
 
 
 def savings(ibis: Any, tables: dict[str, Any]) -> Any:
-    """What the advice of the recordings would save together: by at most so much, at least where is_least."""
+    """Total savings from the recordings' advice: upper bounds, or lower bounds with is_least."""
     saving = tables["saving"]
     found = saving.group_by("service", "rule", "action", "is_least").aggregate(
         processes=_processes(saving),
@@ -47,16 +47,16 @@ def savings(ibis: Any, tables: dict[str, Any]) -> Any:
 
 
 def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
-    """Sites with more at the peak of a process than in the version before, by SURE_DEVIATIONS errors."""
+    """Sites with more at a process's peak than in the previous version, by SURE_DEVIATIONS errors."""
     both = _means(tables["site"], _versions(ibis, tables["process"]))
-    # Windows and no join of the means with themselves: that would read thousands of files twice.
+    # Window functions instead of a self-join, which would read thousands of files twice.
     earlier = ibis.window(group_by=["service", *_SITE], order_by="rank")
     both = both.mutate(
         rank_before=both.rank.lag().over(earlier),
         mean_before=both.mean_bytes.lag().over(earlier),
         square_before=both.error_square.lag().over(earlier),
     )
-    # A site that is new had 0 in all processes of the version before.
+    # A new site had 0 in all processes of the previous version.
     was_there = both.rank_before == both.rank - 1
     both = both.mutate(
         mean_before=ibis.ifelse(was_there, both.mean_before, 0.0).fill_null(0.0),
@@ -82,18 +82,18 @@ def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
 
 
 def incomplete(ibis: Any, tables: dict[str, Any]) -> Any:
-    """How many recordings there are, and of how many calls are missing: their sums are too low."""
+    """The number of recordings, and of those with missing calls, whose sums are too low."""
     process = tables["process"]
     return process.aggregate(processes=process.count(), incomplete=(~process.is_whole).sum().fill_null(0))
 
 
 def _processes(table: Any) -> Any:
-    """How many: a host gives a process's id anew, but not at the same nanosecond."""
+    """The number of processes: a host reuses process ids, but not at the same nanosecond."""
     return (table.host + "/" + table.started_unix_ns.cast("string")).nunique()
 
 
 def _versions(ibis: Any, process: Any) -> Any:
-    """The versions of each service by their first process, how many processes each had, what was before."""
+    """The versions of each service by their first process, with process counts and the previous version."""
     found = process.group_by("service", "version").aggregate(
         processes=process.count(), began_unix_ns=process.started_unix_ns.min()
     )
@@ -106,8 +106,8 @@ def _versions(ibis: Any, process: Any) -> Any:
 
 
 def _means(site: Any, versions: Any) -> Any:
-    """Bytes of a site at the peak of a process: the mean over all processes of the version, and its error's
-    square. Lines of a function are one; a process without the site has 0 there."""
+    """A site's bytes at a process's peak: the mean over all processes of the version, and its squared error.
+    Lines of a function are joined; a process without the site has 0 there."""
     one = site.group_by("service", "version", *_SITE, "host", "process", "started_unix_ns").aggregate(
         peak=site.peak_bytes.sum().cast("float64")
     )

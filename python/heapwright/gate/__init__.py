@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A budget file and a recording → what is outside of its budget, and where."""
+"""A budget file and a recording → what is outside the budget, and where."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes what was measured into the budget file, and keeps the rest of it as it is."""
+"""Writes the measured figures into the budget file, and keeps the rest unchanged."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from heapwright.gate.measured import Measured
 from heapwright.gate.site_costs import SiteCost
 from heapwright.model.extras import MissingPackageError
 
-RUNS_OF_THREADS = 5  # of a program with several threads, if nobody says how many: its peak wavers
-_HEADROOM = 0.05  # of figures with noise, at the least
-_KEPT_FROM = 0.8  # of its limit: what a noisy figure needs, above that and within, leaves the limit as it is
+RUNS_OF_THREADS = 5  # default for a program with several threads, whose peak varies
+_HEADROOM = 0.05  # minimum, for noisy figures
+_KEPT_FROM = 0.8  # of its limit: the limit is kept if a noisy figure needs between this and all of it
 
 START = """\
-# What this program's heap may cost. heapwright gate checks it; --accept --reason TEXT writes it anew.
+# What this program's heap may cost. heapwright gate checks it; --accept --reason TEXT updates it.
 
 [program]
 calls = 0
@@ -31,7 +31,7 @@ live_at_end_bytes = 0
 
 
 def wavers_with_threads(budget: Budget) -> bool:
-    """Whether a limit is of a figure that depends on how threads meet."""
+    """Whether a limited figure depends on thread timing."""
     return any(FIGURES[key].certainty == LIVE for rule in budget.rules for key in rule.limits)
 
 
@@ -68,14 +68,14 @@ def rewritten(
 
 
 def _check_form(document: Any) -> None:
-    """Tables in braces have no room for what is written."""
+    """Refuses inline tables, which cannot be written into."""
     items = import_module("tomlkit.items")
     toolchains = document.get("toolchain", {})
     for scope in (document, toolchains, *toolchains.values()):
         for key in (*KINDS, "toolchain", *(toolchains if scope is toolchains else ())):
             if isinstance(scope.get(key), items.InlineTable | items.Array):
                 raise BudgetError(
-                    f"--accept cannot write into {key} = … on one line; make it tables: [program], [[site]]"
+                    f"--accept cannot write into {key} = … on one line; use tables: [program], [[site]]"
                 )
 
 
@@ -99,7 +99,7 @@ def _new_limits(rule: Rule, runs: Sequence[Mapping[str, float]], is_single_threa
 
 
 def _with_room(values: Sequence[float], limit: float) -> int:
-    """As far above the highest as the runs are apart: of five, the next one is hardly ever above that."""
+    """The highest plus the spread of the runs: with five runs, the next one hardly ever exceeds that."""
     highest = max(values)
     least = highest + (highest - min(values))
     if _KEPT_FROM * limit <= least <= limit:
@@ -114,7 +114,7 @@ def _table_of(table: Any, name: str, is_super: bool = False) -> Any:
 
 
 def _rule_table(scope: Any, rule: Rule) -> Any:
-    """The table of this rule; a new one for a toolchain that has none."""
+    """The table of this rule; creates one for a toolchain without it."""
     if rule.kind == PROGRAM:
         return _table_of(scope, PROGRAM)
     if rule.kind not in scope:
@@ -129,7 +129,7 @@ def _rule_table(scope: Any, rule: Rule) -> Any:
 
 
 def _write_sites(program: Any, run: Measured) -> None:
-    """What each costs, to tell later which one grew."""
+    """What each site costs, to show later which one grew."""
     sites = _tomlkit().table()
     for site in _largest(run.sites):
         row = _tomlkit().inline_table()
@@ -140,7 +140,7 @@ def _write_sites(program: Any, run: Measured) -> None:
 
 
 def _largest(sites: Sequence[SiteCost]) -> list[SiteCost]:
-    """By their share of whichever figure they have most of."""
+    """Sites ordered by the largest of their shares of any figure."""
     whole = {key: sum(site.figures[key] for site in sites) or 1 for key in SITE_FIGURES}
     return sorted(sites, key=lambda site: -max(site.figures[key] / whole[key] for key in SITE_FIGURES))[
         :MOST_SITES

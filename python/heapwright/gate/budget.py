@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The budget file: limits, what does not count, and baselines of toolchains (docs/gate.md)."""
+"""The budget file: limits, exclusions, and baselines of toolchains (docs/gate.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOP_KEYS = (*KINDS, "ignore", "only", "suppressions", "two_sided", "toolchain")
 _RULE_KEYS = ("two_sided", "reason", "optional")
 _SITES = "sites"
 SITE_FIGURES = ("calls", "bytes", "peak_live_bytes")
-MOST_SITES = 300  # that the file keeps
+MOST_SITES = 300  # kept in the file
 MOST = 2**63 - 1  # the largest number of TOML
 
 Known = Mapping[str, Mapping[str, int]]
@@ -22,17 +22,17 @@ Table = Mapping[str, Any]
 
 
 class BudgetError(Exception):
-    """What is wrong with the budget, in one line."""
+    """An error in the budget, in one line."""
 
 
 class NoToolchainError(BudgetError):
-    """There are no limits of that toolchain yet."""
+    """There are no limits for that toolchain yet."""
 
 
 class Rule(NamedTuple):
-    """Limits of one thing. band: how far below its limit a figure may be, a share; None: as far as it likes.
+    """Limits of one item. band: how far below its limit a figure may be, a share; None: any distance.
 
-    is_optional: a site, thread, phase or scope of that name need not be there.
+    is_optional: a site, thread, phase or scope of that name may be absent.
     """
 
     kind: str
@@ -47,9 +47,9 @@ class Rule(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """A file, for one toolchain. known_sites: what they cost when the limits were accepted, by name.
+    """A file, for one toolchain. known_sites: their costs when the limits were accepted, by name.
 
-    ignore, only: libraries whose call sites do not count, or alone count; empty: all do.
+    ignore, only: libraries whose call sites do not count, or exclusively count; empty: all count.
     """
 
     rules: tuple[Rule, ...]
@@ -60,14 +60,14 @@ class Budget(NamedTuple):
 
 
 def parse(text: str, toolchain: str = "") -> Budget:
-    """BudgetError names the line's key and what it takes."""
+    """Reads the budget; BudgetError names the key and its valid values."""
     try:
         whole = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BudgetError(f"no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        raise BudgetError(f"not valid TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
     except (ValueError, RecursionError):
         raise BudgetError(
-            "no TOML that can be read: a number has too many digits, or tables are too deep"
+            "not readable TOML: a number has too many digits, or tables are nested too deeply"
         ) from None
     _check_keys(whole, _TOP_KEYS, "the file")
     _check_toolchains(whole.get("toolchain", {}))
@@ -79,7 +79,7 @@ def parse(text: str, toolchain: str = "") -> Budget:
         own: set[tuple[str, str]] = set()
         for kind, name, keys in _rules_of(table):
             if (kind, name) in own:
-                raise BudgetError(f"{kind} {name} is there twice")
+                raise BudgetError(f"{kind} {name} is given twice")
             own.add((kind, name))
             rules.setdefault((kind, name), {}).update(keys)
     known = rules.get((PROGRAM, ""), {}).pop(_SITES, {})
@@ -100,7 +100,7 @@ def _check_toolchains(given: Any) -> None:
 def _toolchain(whole: Table, name: str) -> Table:
     tables = whole.get("toolchain", {})
     if name not in tables:
-        known = f"; there are {', '.join(tables)}" if tables else ""
+        known = f"; known: {', '.join(tables)}" if tables else ""
         raise NoToolchainError(
             f'no [toolchain."{name}"]{known}; heapwright gate --accept --toolchain {name} writes one'
         )
@@ -126,9 +126,9 @@ def _rules_of(table: Table) -> Iterator[tuple[str, str, dict[str, Any]]]:
             if not isinstance(name, str) or not name:
                 raise BudgetError(f'a [[{kind}]] has no name; write name = "…"')
             if not name.isprintable():
-                raise BudgetError(f"a [[{kind}]] is named {name!a}; names have printable letters alone")
+                raise BudgetError(f"a [[{kind}]] is named {name!a}; names have only printable characters")
             if kind == SITE and name.isdecimal():
-                raise BudgetError(f"site {name}: name a function; numbers are of one recording alone")
+                raise BudgetError(f"site {name}: name a function; numbers are valid in only one recording")
             yield kind, name, keys
 
 
@@ -138,7 +138,7 @@ def _rule(kind: str, name: str, keys: Mapping[str, Any], two_sided: Any) -> Rule
     _check_keys(keys, (*figures, *_RULE_KEYS), where)
     limits = {key: _limit(where, key, value) for key, value in keys.items() if key in figures}
     if not limits:
-        raise BudgetError(f"{where} has no limit; there are {', '.join(figures)}")
+        raise BudgetError(f"{where} has no limit; known limits: {', '.join(figures)}")
     reason, is_optional = keys.get("reason", ""), keys.get("optional", False)
     if not isinstance(reason, str) or not isinstance(is_optional, bool):
         raise BudgetError(f"{where}: reason is a text, optional is true or false")
@@ -147,9 +147,9 @@ def _rule(kind: str, name: str, keys: Mapping[str, Any], two_sided: Any) -> Rule
 
 def _limit(where: str, key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise BudgetError(f"{where}: {key} is a number from 0 on, not {value!r}")
+        raise BudgetError(f"{where}: {key} takes a number of at least 0, not {value!r}")
     if value > MOST:
-        raise BudgetError(f"{where}: {key} is above {MOST}, the most that a limit can be")
+        raise BudgetError(f"{where}: {key} is above {MOST}, the maximum of a limit")
     return value
 
 
@@ -177,7 +177,7 @@ def _known_sites(given: Any) -> Known:
 
     if not isinstance(given, dict) or not all(map(is_site, given.values())):
         raise BudgetError(
-            f"program.sites is what --accept writes: name = {{{' = …, '.join(SITE_FIGURES)} = …}}"
+            f"program.sites is written by --accept: name = {{{' = …, '.join(SITE_FIGURES)} = …}}"
         )
     return given
 
@@ -190,7 +190,7 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
             limits = ", ".join(name for name in known if name in FIGURES)
             if not limits:
                 raise BudgetError(f"{where}: {key} belongs below {_headings(FIGURES[key].kinds)}")
-            raise BudgetError(f"{where}: {key} is not known of it; there are {limits}")
+            raise BudgetError(f"{where}: {key} is not one of its limits; known limits: {limits}")
         if not key.isprintable():
             raise BudgetError(f"{where}: unknown key {key!a}")
         from difflib import get_close_matches  # only for error messages
@@ -201,6 +201,6 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
 
 
 def _headings(kinds: Sequence[str]) -> str:
-    """The tables of these kinds, as they are written."""
+    """The tables of these kinds, as written in the file."""
     *others, last = (f"[{kind}]" if kind == PROGRAM else f"[[{kind}]]" for kind in kinds)
     return f"{', '.join(others)} or {last}" if others else last

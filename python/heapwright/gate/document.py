@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verdict on a recording, as plain data: heapwright.gate/1."""
+"""The verdict on a recording as plain data: heapwright.gate/1."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from heapwright.report.columns import Choice, Column, Many, Record, Table, recor
 SCHEMA = "heapwright.gate/1"
 WITHIN, OVER, UNDER = "within", "over", "under"
 _MOST_SITES = 3
-_LEAST_SHARE = 0.05  # of what is too much, at one site, that is worth a word
+_LEAST_SHARE = 0.05  # of the excess, at one site, that is mentioned
 
 
 class Checked(NamedTuple):
-    """What was checked: the recordings (of runs that count as one), and against what."""
+    """What was checked: the recordings (runs that count as one), and against what."""
 
     file: str
     toolchain: str
@@ -46,18 +46,16 @@ class _Check(NamedTuple):
 _SITE = (
     Column("name", "text"),
     Column("file", "text"),
-    Column("line", "count", about="The first of lines; 0: none is known."),
-    Column("lines", Many("count"), about="Where the function allocates, the line with most first."),
+    Column("line", "count", about="The first of lines; 0: not known."),
+    Column("lines", Many("count"), about="Lines where the function allocates, the line with most first."),
     Column("value", "number"),
-    Column(
-        "difference", "maybe", about="To what it was when the limits were accepted; null: that is not known."
-    ),
+    Column("difference", "maybe", about="Difference since the limits were accepted; null: not known."),
     Column("is_new", "flag", about="It was not among the sites then."),
 )
 CHECK = (
     Column("kind", Choice(KINDS), value="rule.kind"),
     Column(
-        "name", "text", value="rule.name", about="Of the site, thread, phase or scope; empty of the program."
+        "name", "text", value="rule.name", about="Of the site, thread, phase or scope; empty for the program."
     ),
     Column("figure", Choice(tuple(FIGURES)), value="key"),
     Column("label", "text", value=lambda check, _: FIGURES[check.key].label),
@@ -72,19 +70,22 @@ CHECK = (
     Column(
         "lowest",
         "number",
-        about="Below this a limit with two sides asks to be tightened; 0: it has one side.",
+        about="Below this a two-sided limit should be tightened; 0: one-sided.",
     ),
     Column("verdict", Choice((WITHIN, OVER, UNDER))),
-    Column("reason", "text", value="rule.reason", about="Why the limit is what it is, from the budget."),
-    Column("run", "text", about="Of a phase or scope that is over: the name of the one with most."),
+    Column("reason", "text", value="rule.reason", about="The reason for the limit, from the budget."),
+    Column("run", "text", about="For a phase or scope above its limit: the name of the one with most."),
     Column(
-        "sites", Many(_SITE), value=lambda check, _: list(check.sites), about="Where it is; of what is over."
+        "sites",
+        Many(_SITE),
+        value=lambda check, _: list(check.sites),
+        about="Where it is; only for figures above the limit.",
     ),
 )
 CHECKS = Table("checks", CHECK, lambda checks: checks)
 DOCUMENT = (
     Column("budget", "text", value="file"),
-    Column("toolchain", "text", about="Empty: the limits of no certain one."),
+    Column("toolchain", "text", about="Empty: no specific one."),
     Column("program", "text"),
     Column("recordings", Many("text"), value=lambda checked, _: list(checked.recordings)),
     Column("notes", Many("text"), value=lambda checked, _: list(checked.notes)),
@@ -147,7 +148,7 @@ def _places(run: Measured, number: int) -> list[Record]:
 
 
 def _changed(key: str, excess: float, sites: Sequence[SiteCost], known: Known) -> list[Record]:
-    """The sites that grew most since the limits were accepted; where that is not known, those with most."""
+    """The sites that grew most since the limits were accepted; if not known, the largest."""
     if not sites or key not in sites[0].figures:
         return []
     is_known = any(key in figures for figures in known.values())
@@ -162,7 +163,7 @@ def _changed(key: str, excess: float, sites: Sequence[SiteCost], known: Known) -
 
 
 def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
-    """What it cost then. Of an inlined function the debug information may not name the namespace."""
+    """Its cost then. Debug information may omit the namespace of an inlined function."""
     if site.name in known:
         return known[site.name]
     bare = without_namespaces(site.name)
@@ -171,7 +172,7 @@ def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
 
 
 def _is_ambiguous(site: SiteCost, known: Known) -> bool:
-    """It may be one of several that were known, so that nothing can be said of it."""
+    """Whether it may be one of several known sites, so that its cost then is unknown."""
     if known_of(site, known) is not None:
         return False
     bare = without_namespaces(site.name)
@@ -181,7 +182,7 @@ def _is_ambiguous(site: SiteCost, known: Known) -> bool:
 
 def _site(site: SiteCost, key: str, rise: int | None, known: Known) -> Record:
     is_listed = known_of(site, known) is not None
-    # Of a site that a full list leaves out nobody knows what it was.
+    # The cost then of a site left out of a full list is not known.
     is_told = rise is not None and (is_listed or len(known) < MOST_SITES)
     file, lines = site.lines_of(key)
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a recording says of each rule of a budget."""
+"""A recording's figures for each rule of a budget."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Progress = Callable[[int, int], object]
 class Measured(NamedTuple):
     """places: the sites of each rule that names some. sites: of the whole program, most calls first.
 
-    most: of a phase or scope above its limit, by the rule's number and the figure."""
+    most: for a phase or scope above its limit, by the rule's number and the figure."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
@@ -94,7 +94,7 @@ class _Reading:
 
     def _check_times(self) -> None:
         if any(self._wants(key) for key in TIMES) and not self._trace.metadata.durations_recorded:
-            raise BudgetError("times are limited, and were not recorded (--no-durations)")
+            raise BudgetError("the budget limits times, which were not recorded (--no-durations)")
 
     def _of_program(self, facts: Facts, growth: Mapping[int, float] | None) -> Figures:
         found = {
@@ -114,7 +114,7 @@ class _Reading:
         return found
 
     def _live(self, facts: Facts, is_wanted: Callable[[int], bool]) -> Figures:
-        """At the end, without what is suppressed; is_wanted: of a stack."""
+        """Live at the end, without suppressed blocks; is_wanted: of a stack."""
         if not self._wants("live_at_end"):
             return {}
         stacks = facts.stacks
@@ -127,7 +127,7 @@ class _Reading:
         return found
 
     def _grows(self, facts: Facts, chosen: Filter) -> dict[int, float]:
-        """Bytes a second by site, of those that explain calls a leak or creep: in a short run, hardly any."""
+        """Bytes per second of sites that explain calls a leak or creep: in a short run, hardly any."""
         sites = self._trace.sites()
         suppressions = self._budget.suppressions
         report = Report(self._trace, facts, sites, chosen, len(sites), suppressions)
@@ -141,11 +141,13 @@ class _Reading:
         found = matching(self._sites.sites, rule.name)
         allocating = [site for site in found if self._whole.sites[site.number].allocations]
         if not allocating and not rule.is_optional and any(rule.limits.values()):
-            raise BudgetError(f"{why_none(self._sites.sites, rule.name)}; optional = true lets it be absent")
+            raise BudgetError(
+                f"{why_none(self._sites.sites, rule.name)}; optional = true allows it to be absent"
+            )
         return allocating
 
     def _of_sites(self) -> dict[str, Figures]:
-        """Rules whose sites do not overlap are read together."""
+        """Groups of rules whose sites do not overlap, which are read together."""
         found: dict[str, Figures] = {}
         waiting = {name: {site.number for site in sites} for name, sites in self._places.items()}
         while waiting:
@@ -175,7 +177,7 @@ class _Reading:
 
     def _of_thread(self, rule: Rule) -> Figures:
         unnamed = sum(not thread.name and thread.events > 0 for thread in self._trace.threads)
-        if unnamed:  # any of them may be one that the rule is about
+        if unnamed:  # the rule may refer to any of them
             ended = (
                 "1 thread ended before its name was"
                 if unnamed == 1
@@ -196,7 +198,7 @@ class _Reading:
         )
 
     def _stays(self) -> dict[int, tuple[int, int]]:
-        """Bytes and blocks that are live at the end, by site; without what is suppressed."""
+        """Bytes and blocks live at the end by site, without suppressed ones."""
         found: dict[int, tuple[int, int]] = {}
         columns = (self._whole.stacks[name] for name in ("live_at_end_bytes", "live_at_end_blocks"))
         of_stacks = zip(self._sites.site_of_stack, self._is_suppressed, *columns, strict=False)
@@ -221,18 +223,18 @@ def _times(latency: Latency) -> Figures:
 
 
 def _check_loaded(trace: Trace, budget: Budget) -> None:
-    """A typing error counts nothing, and nothing is within all limits."""
+    """Refuses misspelled libraries: with nothing counted, all limits would hold."""
     names = {module.name for module in trace.modules}
     for library in budget.only:
         if not any(re.fullmatch(wildcard(library), name) for name in names):
             raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
     counted = _counted(budget.ignore, budget.only)
     if names and not any(re.search(counted, name) for name in names):
-        raise BudgetError("ignore leaves no library of those that were loaded: nothing would count")
+        raise BudgetError("ignore excludes every loaded library: nothing would count")
 
 
 def _check_stacks(trace: Trace, budget: Budget) -> None:
-    """Without stacks all calls are of one site, which is in no library."""
+    """Refuses such rules without stacks: all calls would belong to one site without a library."""
     if len(trace.stack_columns["frame"]) > 1:
         return
     if any(rule.kind == SITE for rule in budget.rules) or budget.ignore or budget.only or budget.suppressions:
@@ -242,6 +244,6 @@ def _check_stacks(trace: Trace, budget: Budget) -> None:
 
 
 def _counted(ignore: Sequence[str], only: Sequence[str]) -> str:
-    """A pattern that finds the libraries whose call sites count; empty where all do."""
+    """A pattern that matches the libraries whose call sites count; empty if all do."""
     left_out, kept = ("|".join(map(wildcard, libraries)) for libraries in (ignore, only))
     return (f"^(?!(?:{left_out})$)" if ignore else "") + (f"^(?:{kept})$" if only else "")

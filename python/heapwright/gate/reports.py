@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A verdict as JUnit's XML and as SARIF: what build servers read."""
+"""A verdict as JUnit XML and as SARIF, for build servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heapwright.report import sarif as sarif_file
 from heapwright.report.columns import Record
 
 Document = Mapping[str, Any]
-_HELP = "A limit of the budget file. --accept --reason TEXT writes what is measured now."
+_HELP = "A limit of the budget file. --accept --reason TEXT writes the current figures."
 
 
 def junit(document: Document) -> str:
@@ -40,17 +40,17 @@ def junit(document: Document) -> str:
 
 
 def _xml(text: str) -> str:
-    """Without what XML cannot hold."""
+    """The text without characters that XML cannot hold."""
     return "".join(letter if _is_of_xml(letter) else "\ufffd" for letter in text)
 
 
 def _is_of_xml(letter: str) -> bool:
-    # File names that are not UTF-8 have halves of surrogate pairs.
+    # File names that are not UTF-8 contain lone surrogates.
     return letter >= " " and letter not in "\ufffe\uffff" and not "\ud800" <= letter <= "\udfff"
 
 
 def sarif(document: Document) -> str:
-    """A result for each broken limit: at the lines of the call site where they are known, else at the budget
+    """A result for each broken limit: at the lines of the call site if known, otherwise at the budget
     file."""
     broken = [check for check in document["checks"] if check["verdict"] != WITHIN]
     used = sorted({check["figure"] for check in broken})

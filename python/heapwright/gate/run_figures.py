@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Figures of phases and scopes. What takes another reading is read where a rule asks."""
+"""Figures of phases and scopes. Figures that take another pass are read only if a rule needs them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HELD = ("peak_live_bytes", "live_at_end_bytes", "live_at_end_blocks")
 _NAMED_BY = {PHASE: "heapwright/annotate.h", SCOPE: "heap_budget: .name"}
 
 
-# What the run with most has most of.
+# The figures that are maxima over the runs.
 _MOST: Mapping[str, Callable[[Phase, Held], int]] = {
     "calls": lambda run, _: run.allocations,
     "bytes": lambda run, _: run.requested_bytes,
@@ -36,14 +36,14 @@ _MOST: Mapping[str, Callable[[Phase, Held], int]] = {
 
 
 class Most(NamedTuple):
-    """name: of the run with most, whose sites these are; empty where the figure is the sum of all runs."""
+    """name: of the run with most, whose sites these are; empty if the figure is the sum of all runs."""
 
     name: str
     sites: Sequence[SiteCost]
 
 
 class RunFigures:
-    """whole: of what is chosen, the sites that count; is_suppressed: by stack, its blocks may stay."""
+    """whole: the counted sites of the selection; is_suppressed: by stack, its blocks may stay."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RunFigures:
 
     @cached_property
     def _runs(self) -> Sequence[Phase]:
-        # Facts of some libraries alone do not tell of marks.
+        # Facts restricted to some libraries do not include marks.
         if self._chosen.is_everything and not phases.has_phases(self._whole):
             return []
         if self._kind == PHASE:
@@ -76,7 +76,7 @@ class RunFigures:
         return phase_blocks.held_by(self._trace, self._runs, self._chosen, self._may_stay)
 
     def of(self, rule: Rule) -> dict[str, float]:
-        """Of the run with most; calls and bytes of a phase are sums over its runs."""
+        """Figures of the run with most; calls and bytes of a phase are sums over its runs."""
         own = self._own(rule)
         if not own and not rule.is_optional and any(rule.limits.values()):
             names = sorted({run.name for run in self._runs})
@@ -108,7 +108,7 @@ class RunFigures:
         return [(run, held) for run, held in pairs if pattern.fullmatch(run.name)]
 
     def most_of(self, rule: Rule, key: str) -> Most | None:
-        """Where most of a figure is; None: that is not known."""
+        """Where most of a figure is; None: not known."""
         own = self._own(rule)
         if key not in _MOST or not own:
             return None
@@ -119,7 +119,7 @@ class RunFigures:
         return Most("" if is_sum else most.name, sites)
 
     def _by_stack(self, runs: Sequence[Phase], key: str) -> list[tuple[int, int]]:
-        if key == "peak_live_bytes":  # which blocks make it nobody keeps
+        if key == "peak_live_bytes":  # the blocks that make up the peak are not kept
             return []
         if key in _HELD:
             rows = phase_blocks.kept_by_stack(self._trace, runs[0], self._chosen, self._may_stay)

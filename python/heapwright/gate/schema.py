@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of gate --json, made from the document's columns."""
+"""The JSON schema of gate --json, derived from the document's columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The scopes of heap_budget (heapwright/heap_budget.hpp) that have a name, as they counted."""
+"""The named scopes of heap_budget (heapwright/heap_budget.hpp), as counted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from heapwright.explain.phases import Phase, Span, phases_of
 from heapwright.model import Trace
 from heapwright.model.records import Thread
 
-# include/heapwright/detail/told_scope.hpp says these: a scope is the phase within one of its part.
+# From include/heapwright/detail/told_scope.hpp: a scope is the phase within a phase of its part.
 _OF_THREAD, _OF_PROCESS, _ALLOWANCE = "heap_budget", "heap_budget of all threads", "heap_allowance"
 
 
 class Scope(Phase):
-    """One opening of a scope. counted: its own thread or all, without what heap_allowance allowed."""
+    """One opening of a scope. counted: its own thread or all, without heap_allowance times."""
 
     def __init__(self, phase: Phase, counted: Sequence[Span]) -> None:
         super().__init__(phase.name, phase.thread, phase.begin_ns, phase.end_ns)
@@ -42,7 +42,7 @@ def scopes_of(phases: Sequence[Phase], threads: Sequence[Thread]) -> Iterator[Sc
         if part.thread != phase.thread:
             continue
         if part.name == _OF_THREAD:
-            # Opened within an allowance, it counts.
+            # A scope opened within an allowance counts.
             own = (one for one in allowed.get(phase.thread, ()) if one.begin_ns >= phase.begin_ns)
             yield Scope(phase, list(_without(phase, phase.thread, own)))
         elif part.name == _OF_PROCESS:
@@ -52,7 +52,7 @@ def scopes_of(phases: Sequence[Phase], threads: Sequence[Thread]) -> Iterator[Sc
 
 
 def _without(phase: Phase, thread: int, allowed: Iterable[Phase]) -> Iterator[Span]:
-    """What is left of the phase's time; allowed: of that thread, by begin."""
+    """The phase's time without allowances; allowed: of that thread, by begin."""
     at_ns = phase.begin_ns
     for one in allowed:
         if one.end_ns <= at_ns or one.begin_ns >= phase.end_ns:

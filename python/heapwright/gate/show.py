@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A verdict in words, for terminals and Markdown."""
+"""A verdict as text, for terminals and Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERDICTS = {WITHIN: "ok", OVER: "OVER", UNDER: "tighten"}
 
 
 def title(check: Record) -> str:
-    """What the check is of: program, site parse_line."""
+    """The subject of the check: program, site parse_line."""
     return check["kind"] if check["kind"] == PROGRAM else f"{check['kind']} {check['name']}"
 
 
@@ -48,7 +48,7 @@ def _place(site: Record, unit: str) -> str:
 
 
 def _named(site: Record) -> str:
-    """A function with all its lines: which of them grew the budget does not know."""
+    """A function with all its lines: the budget does not know which of them grew."""
     file = site["file"].rpartition("/")[2]
     if not file:
         return str(site["name"])
@@ -62,7 +62,7 @@ def answer(document: Document) -> list[str]:
     number = units.counted(len(document["checks"]), "limit")
     if not broken:
         return [f"Within budget: {number} of {document['budget']} kept."]
-    return [f"Outside of budget: {len(broken)} of {number} broken.", *map(sentence, broken)]
+    return [f"Outside the budget: {len(broken)} of {number} broken.", *map(sentence, broken)]
 
 
 COLUMNS = (
@@ -84,7 +84,7 @@ def on_console(document: Document, console: Console) -> None:
 
 
 def as_markdown(document: Document) -> str:
-    """The same for a pull request."""
+    """The same as Markdown."""
     ordered = (COLUMNS[-1], COLUMNS[1], COLUMNS[2], COLUMNS[0])
     rows = [
         [markdown.escaped(column.written(check, {})) for column in ordered] for check in document["checks"]
@@ -98,7 +98,7 @@ def as_markdown(document: Document) -> str:
 
 
 def next_command(document: Document, is_whole: bool) -> str:
-    """What to type after it. is_whole: of the recordings; others give no limits, or too low ones."""
+    """The next command. is_whole: the recordings are complete; others give no limits, or too low ones."""
     if document["is_within"] or not is_whole:
         return f"heapwright explain {shlex.quote(document['recordings'][0])}"
     words = [document["budget"], document["recordings"][0]]

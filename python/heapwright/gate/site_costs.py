@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each function of a program costs: by that a broken limit names those that grew."""
+"""What each function of a program costs: a broken limit names those that grew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Figures = Mapping[str, int]
 
 
 class Place(NamedTuple):
-    """Where a function allocates, and what that costs. line: 0 where it is not known."""
+    """Where a function allocates, and its cost. line: 0 if not known."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class SiteCost(NamedTuple):
     places: Sequence[Place]
 
     def lines_of(self, figure: str) -> tuple[str, list[int]]:
-        """The file that has most of a figure, and its lines that have some of it, most first."""
+        """The file with most of a figure, and its lines with some of it, most first."""
         having = (place for place in self.places if place.figures[figure])
         own = sorted(having, key=lambda place: -place.figures[figure])
         file = own[0].file if own else ""
@@ -62,7 +62,7 @@ def costs_of(
 
 
 def costs_of_stacks(sites: Sites, figure: str, values: Iterable[tuple[int, int]]) -> list[SiteCost]:
-    """Of one figure, most first. values: by stack."""
+    """Costs for one figure, most first. values: by stack."""
     found: dict[int, int] = {}
     for stack, value in values:
         site = sites.site_of_stack[stack]
@@ -72,7 +72,7 @@ def costs_of_stacks(sites: Sites, figure: str, values: Iterable[tuple[int, int]]
 
 
 def _by_function(costs: Iterable[tuple[Site, Figures]]) -> Iterator[SiteCost]:
-    """Names of functions outlive a change."""
+    """The function's name, which stays the same across changes."""
     by_name: dict[str, list[Place]] = {}
     for site, figures in costs:
         place = Place(site.location.file, site.location.line, figures)

@@ -247,7 +247,7 @@ def sentence(row: Record) -> str:
 
 
 def next_command(document: Document) -> str:
-    """What to type after it."""
+    """The next command."""
     file = shlex.quote(document["recording"]) if document["recording"] else ""
     if not file and any(row["fix"] and not row["is_fixed"] for row in document["findings"]):
         return f"heapwright lint --sources {shlex.quote(document['sources'])} --fix"

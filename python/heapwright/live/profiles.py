@@ -31,7 +31,7 @@ _NAME = re.compile(r"heapwright-(\d{1,10})-(\d{1,20})(?:\.(\d{1,6}))?\.profile")
 
 
 class NoProfileError(Exception):
-    """One line that says what to do."""
+    """An error in one line that says what to do."""
 
 
 class NoSamplesYetError(NoProfileError):

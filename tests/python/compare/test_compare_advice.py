@@ -17,7 +17,7 @@ from heapwright.model import Location
     ("a", "b", "said", "is_least", "outcome"),
     [
         ([100, 102, 101], [60, 61, 59], 50, False, "as-said"),
-        ([100, 102, 101], [60, 61, 59], 40, False, "as-said"),  # 41, and runs differ by 2
+        ([100, 102, 101], [60, 61, 59], 40, False, "as-said"),  # 41, and run spread 2
         ([100, 102, 101], [60, 61, 59], 30, False, "more-than-said"),
         ([100, 102, 101], [60, 61, 59], 30, True, "as-said"),
         ([100, 102, 101], [60, 61, 59], 50, True, "less-than-said"),

@@ -82,19 +82,19 @@ def test_the_answer_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     a = made(20).write(tmp_path / "a.heapwright")
     b = made(10, extra=4, resident=9_000_000).write(tmp_path / "b.heapwright")
     assert show.verdict(document(capsys, a, b)) == [
-        "B makes 6 fewer allocations (−30 %); −10 at server+0x1000, the rest the other way.",
-        "B asks for 960 B less (−48 %); −1000 B at server+0x1000, the rest the other way.",
-        "B holds 960 B less at the peak (−48 %); −1000 B at server+0x1000, the rest the other way.",
-        "B leaves 460 B less at the end (−46 %); −500 B at server+0x1000, the rest the other way.",
-        "Not known to differ: resident at the most +977 KiB, resident at the end +977 KiB, "
-        "time in the heap −176 ns; how much two runs differ is not known: give 3 or more recordings a side, or --run.",
+        "B makes 6 fewer allocations (−30 %); −10 at server+0x1000, partly offset elsewhere.",
+        "B requests 960 B less (−48 %); −1000 B at server+0x1000, partly offset elsewhere.",
+        "B holds 960 B less at the peak (−48 %); −1000 B at server+0x1000, partly offset elsewhere.",
+        "B leaves 460 B less at the end (−46 %); −500 B at server+0x1000, partly offset elsewhere.",
+        "Not certain: peak resident +977 KiB, resident at the end +977 KiB, "
+        "time in the heap −176 ns; the variation between runs is not known: give at least 3 recordings per side, or use --run.",
     ]
     assert show.verdict(document(capsys, a, made(24).write(tmp_path / "c.heapwright")))[0] == (
         "B makes 4 more allocations (+20 %); 100 % of them at server+0x1000."
     )
     assert show.verdict(document(capsys, a, a)) == [
-        "No difference in allocations, bytes asked for, live at the peak, live at the end, blocks at the end, "
-        "resident at the most, resident at the end and time in the heap."
+        "No difference in allocations, bytes requested, live at the peak, live at the end, blocks at the end, "
+        "peak resident, resident at the end and time in the heap."
     ]
 
 
@@ -161,8 +161,8 @@ def test_a_rebuilt_program_without_symbols_is_said(
     b = made(20, build="bb").write(tmp_path / "b.heapwright")
     found = document(capsys, a, b)
     assert [(site["function"], site["lines"]) for site in found["sites"]] == [("(no symbols)", [])]
-    assert "the program was built anew: its call sites are matched by function" in found["notes"]
-    assert any("--a-root FOLDER says where that build is" in note for note in found["notes"])
+    assert "the program was rebuilt: its call sites are matched by function" in found["notes"]
+    assert any("give that build's folder with --a-root" in note for note in found["notes"])
 
 
 def test_markdown_is_no_markup_of_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +170,7 @@ def test_markdown_is_no_markup_of_names(tmp_path: Path, capsys: pytest.CaptureFi
     b = made(24).write(tmp_path / "b.heapwright")
     assert run_command(["compare", str(a), str(b), "--md"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("### Heap: B beside A\n\n- B makes 4 more allocations (+20 %)")
+    assert said.startswith("### Heap: B compared to A\n\n- B makes 4 more allocations (+20 %)")
     assert "| call site | calls | bytes | at peak | at end |\n" in said
     assert "| server+0x1000 | +4 | +400 B | +400 B | +200 B |\n" in said
 
@@ -196,7 +196,7 @@ def test_a_page_for_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [(-0.38, ", but of other calls: there are 38.0 % fewer"), (0.01, ""), (None, "")]
+    ("change", "words"), [(-0.38, ", but the calls differ: there are 38.0 % fewer"), (0.01, ""), (None, "")]
 )
 def test_a_percentile_of_other_calls_says_so(change: float | None, words: str) -> None:
     def row(key: str, verdict: str, difference: float | None) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_of_a_cut_recording_nothing_is_exact(
 
 def test_nothing_that_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = [{"verdict": "unknown", "difference": 0, "label": "allocations"}]
-    assert show.verdict({"per": "", "totals": unknown, "sites": []}) == ["Nothing is known to differ."]
+    assert show.verdict({"per": "", "totals": unknown, "sites": []}) == ["No known difference."]
 
 
 def test_a_program_that_was_killed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

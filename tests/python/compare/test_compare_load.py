@@ -24,8 +24,8 @@ def test_equal_work_takes_no_other_load() -> None:
 
 def test_one_build_that_makes_other_calls_is_doubted() -> None:
     (doubted,) = _about_sides(side(5, 1000), side(6, 1000), True)
-    assert "both sides are of one build" in doubted
+    assert "per side of the same build" in doubted
     for calls, is_one_build in ((5, True), (6, False)):
         (note,) = _about_sides(side(5, 1000), side(calls, 1000), is_one_build)
-        assert "if the program is not that steady" in note
+        assert "if the program varies" in note
     assert not list(_about_sides(side(5, 1000, 2), side(6, 1000, 2), True))

@@ -206,10 +206,10 @@ def test_what_only_one_side_has_is_named(tmp_path: Path, capsys: pytest.CaptureF
     assert found["notes"] == [
         "B: 2 damaged chunks are left out",
         "A and B were replayed on different machines: differences in time may be theirs",
-        "only A was replayed as slowly as the program: memory given back after a time differs",
-        "only A says how true its memory is: memory is not compared",
-        "each side replays one recording: how much two runs of the program differ is not in the bands; "
-        "compare of repeated recordings shows",
+        "only A was replayed as slowly as the program: memory returned after a delay differs",
+        "the accuracy of memory is known only for A: memory is not compared",
+        "each side replays one recording: the bands do not include variation between runs of the program; "
+        "compare repeated recordings for that",
         "glibc: 1.0 in A, 2.0 in B",
     ]
     assert run_command(["compare", *files]) == 0
@@ -232,7 +232,9 @@ def test_markdown_and_a_page(pair: list[str], tmp_path: Path, capsys: pytest.Cap
     file = tmp_path / "page.html"
     assert run_command(["compare", *pair, "--md", "--html", str(file)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("### Heap, replayed: B beside A\n\n- On glibc B has 20.0 MiB less peak (−25 %), ")
+    assert said.startswith(
+        "### Heap, replayed: B compared to A\n\n- On glibc B has 20.0 MiB less peak (−25 %), "
+    )
     assert "| jemalloc | −3.00 ms −33 % | = | = | = | = |\n" in said
     text = file.read_text(encoding="utf-8")
     assert "<h1>On glibc B has 20.0 MiB less peak" in text
@@ -244,16 +246,16 @@ def test_markdown_and_a_page(pair: list[str], tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("{", "is no whole document of heapwright replay --json; make it again"),
+        ("{", "is not a complete output of heapwright replay --json; create it again"),
         (
             '{"schema": "heapwright.explain/1"}',
             "is a document of heapwright.explain/1; heapwright replay FILE",
         ),
         (
             '{"schema": "heapwright.replay/2"}',
-            "is of version 2, which is not known here; heapwright replay FILE",
+            "is of version 2, which is unknown; heapwright replay FILE",
         ),
-        ('{"schema": "heapwright.replay/1"}', "lacks fields of heapwright.replay/1, or they contra"),
+        ('{"schema": "heapwright.replay/1"}', "lacks fields of heapwright.replay/1, or they are"),
     ],
 )
 def test_what_is_no_such_document(

@@ -11,34 +11,34 @@ from written_traces import PROJECT
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[program", "no TOML: expected ']' at the end of a table declaration (at end of document)"),
+        ("[program", "not valid TOML: expected ']' at the end of a table declaration (at end of document)"),
         ("[progam]\ncalls = 1", "the file: unknown key progam; did you mean program?"),
         ("[program]\ncals = 1", "program: unknown key cals; did you mean calls?"),
         ("calls = 5",
          "the file: calls belongs below [program], [[site]], [[thread]], [[phase]] or [[scope]]"),
         ("resident_peak_bytes = 5", "the file: resident_peak_bytes belongs below [program]"),
-        ("[program]\ncalls = -1", "program: calls is a number from 0 on, not -1"),
-        ("[program]\ncalls = true", "program: calls is a number from 0 on, not True"),
-        ("[program]\ncalls = nan", "program: calls is a number from 0 on, not nan"),
-        ("[program]\ncalls = '4k'", "program: calls is a number from 0 on, not '4k'"),
+        ("[program]\ncalls = -1", "program: calls takes a number of at least 0, not -1"),
+        ("[program]\ncalls = true", "program: calls takes a number of at least 0, not True"),
+        ("[program]\ncalls = nan", "program: calls takes a number of at least 0, not nan"),
+        ("[program]\ncalls = '4k'", "program: calls takes a number of at least 0, not '4k'"),
         ("[program]\ncalls = 1\ntwo_sided = 2", "program: two_sided is true, false, or a share such as 0.05, not 2"),
         ("[program]\ncalls = 1\nreason = 2", "program: reason is a text, optional is true or false"),
         ("[program]\nreason = 'x'",
-         "program has no limit; there are calls, bytes, peak_live_bytes, live_at_end_bytes, live_at_end_blocks, "
+         "program has no limit; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, live_at_end_blocks, "
          "resident_peak_bytes, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("[[site]]\ncalls = 1", 'a [[site]] has no name; write name = "…"'),
-        ("[[site]]\nname = '2'\ncalls = 1", "site 2: name a function; numbers are of one recording alone"),
+        ("[[site]]\nname = '2'\ncalls = 1", "site 2: name a function; numbers are valid in only one recording"),
         ("[site]\ncalls = 1", "site is a list of tables: [[site]]"),
         ("[[program]]\ncalls = 1", "program is one table: [program]"),
         ("[[site]]\nname = 'f'\nresident_peak_bytes = 1",
-         "site f: resident_peak_bytes is not known of it; there are calls, bytes, peak_live_bytes, live_at_end_bytes, "
+         "site f: resident_peak_bytes is not one of its limits; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, "
          "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("[[scope]]\nname = 's'\ncalls_per_run = 1",
-         "scope s: calls_per_run is not known of it; there are calls, bytes, peak_live_bytes, live_at_end_bytes, "
+         "scope s: calls_per_run is not one of its limits; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, "
          "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("ignore = 'libz'", 'ignore is a list of texts: ignore = ["libpython*"]'),
         ("[program]\ncalls = 1\n[program.sites]\nf = 3",
-         "program.sites is what --accept writes: name = {calls = …, bytes = …, peak_live_bytes = …}"),
+         "program.sites is written by --accept: name = {calls = …, bytes = …, peak_live_bytes = …}"),
     ],
 )  # fmt: skip
 def test_wrong_budgets(text: str, message: str) -> None:
@@ -89,7 +89,7 @@ def test_a_toolchain_comes_first_where_it_says_something() -> None:
     assert program.limits == {"calls": 120, "p99_ns": 2.5}
     assert site.limits == {"bytes": 10_000, "calls": 7}
     with pytest.raises(
-        BudgetError, match=r'no \[toolchain."clang"\]; there are gcc-12; heapwright gate --accept'
+        BudgetError, match=r'no \[toolchain."clang"\]; known: gcc-12; heapwright gate --accept'
     ):
         parse(WHOLE, "clang")
 

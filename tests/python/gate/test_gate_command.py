@@ -36,17 +36,17 @@ WITHIN = "[program]\ncalls = 12\n"
         (WITHIN, ["{file}", "--sarif", "-"],
          "--sarif - means standard output, where the result goes; name a file"),
         (f"ignore = ['*']\n{WITHIN}", ["{file}"],
-         "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
+         "{budget}: ignore excludes every loaded library: nothing would count"),
         (f"only = ['libcache*']\nignore = ['lib*']\n{WITHIN}", ["{file}"],
-         "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
+         "{budget}: ignore excludes every loaded library: nothing would count"),
         (WITHIN, ["{file}", "--junit", "{file}"],
          "{file} is the input of this command; name another file to write"),
         (WITHIN, ["{file}", "--toolchain", "gcc"],
          '{budget}: no [toolchain."gcc"]; heapwright gate --accept --toolchain gcc writes one'),
-        ("[program]\ncalls = -1", ["{file}"], "{budget}: program: calls is a number from 0 on, not -1"),
+        ("[program]\ncalls = -1", ["{file}"], "{budget}: program: calls takes a number of at least 0, not -1"),
         ("[[site]]\nname = 'server+0x100'\ncalls = 1", ["{file}"],
          "{budget}: no call site server+0x100 in the recording; did you mean server+0x1000?; "
-         "optional = true lets it be absent"),
+         "optional = true allows it to be absent"),
         ("[[thread]]\nname = 'wroker'\ncalls = 1", ["{file}"],
          "{budget}: no thread is called wroker; there are server, worker"),
         ("[[phase]]\nname = 'query'\ncalls = 1", ["{file}"],
@@ -131,7 +131,7 @@ def test_the_files_for_build_servers(
     capsys.readouterr()
     assert run_command(["gate", text, written(tmp_path), "--md"]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("### Heap budget: Outside of budget: 2 of 3 limits broken.\n")
+    assert said.startswith("### Heap budget: Outside the budget: 2 of 3 limits broken.\n")
     assert "| thread worker: calls | 10 | 99 | tighten |\n" in said
 
 
@@ -143,7 +143,7 @@ def test_the_answer_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert said.err.startswith("next: heapwright explain ")
     assert run_command(["gate", budget(tmp_path, "[program]\ncalls = 2\n"), written(tmp_path)]) == 1
     said = capsys.readouterr()
-    assert said.out.startswith("Outside of budget: 1 of 1 limit broken.\nprogram: allocations 12, 10 above")
+    assert said.out.startswith("Outside the budget: 1 of 1 limit broken.\nprogram: allocations 12, 10 above")
     assert "--accept --reason 'why it is right'" in said.err
 
 

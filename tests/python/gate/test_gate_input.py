@@ -22,22 +22,22 @@ LARGEST = 2**63 - 1
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"[program]\ncalls = {LARGEST + 1}", f"program: calls is above {LARGEST}, the most that a limit can be"),
-        ("[program]\ncalls = 1e300", f"program: calls is above {LARGEST}, the most that a limit can be"),
+        (f"[program]\ncalls = {LARGEST + 1}", f"program: calls is above {LARGEST}, the maximum of a limit"),
+        ("[program]\ncalls = 1e300", f"program: calls is above {LARGEST}, the maximum of a limit"),
         (f"[program]\ncalls = {'9' * 5000}",
-         "no TOML that can be read: a number has too many digits, or tables are too deep"),
+         "not readable TOML: a number has too many digits, or tables are nested too deeply"),
         ("toolchain = 5", "toolchain holds tables by name: [toolchain.NAME.program]"),
         ("[toolchain]\ngcc = 5", "toolchain holds tables by name: [toolchain.NAME.program]"),
         ("program = 0", "program is one table: [program]"),
         ("program = []", "program is one table: [program]"),
         (f"[program]\ncalls = 1\n[program.sites]\nf = {{calls = {LARGEST + 1}}}",
-         "program.sites is what --accept writes: name = {calls = …, bytes = …, peak_live_bytes = …}"),
+         "program.sites is written by --accept: name = {calls = …, bytes = …, peak_live_bytes = …}"),
         ('"a\\u001b[2J" = 1', "the file: unknown key 'a\\x1b[2J'"),
         *((f"[[{kind}]]\nname = 'append'\ncalls = 1\n[[{kind}]]\nname = 'append'\n{key} = 2",
-           f"{kind} append is there twice")
+           f"{kind} append is given twice")
           for kind in ("site", "thread", "phase") for key in ("calls", "bytes")),
         *((f'[[site]]\nname = "a{escape}b"\ncalls = 1',
-           f"a [[site]] is named {name!a}; names have printable letters alone")
+           f"a [[site]] is named {name!a}; names have only printable characters")
           for escape, name in (("\\u001b", "a\x1bb"), ("\\u0000", "a\0b"), ("\\n", "a\nb"))),
     ],
 )  # fmt: skip

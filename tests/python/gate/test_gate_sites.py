@@ -84,7 +84,7 @@ def test_of_a_pattern_of_phases_the_run_with_most_is_named_and_its_sites(
     text = "[[phase]]\nname = 'Parser.*'\ncalls_per_run = 2\nbytes = 30\npeak_live_bytes = 29\n"
     document = gated(tmp_path, capsys, text, made)
     assert show.answer(document)[1:] == [
-        "phase Parser.*: bytes asked for 120 B, 90 B above the limit of 30 B: "
+        "phase Parser.*: bytes requested 120 B, 90 B above the limit of 30 B: "
         "most is 60 B at server+0x1000; 60 B at libcache.so+0x1000",
         "phase Parser.*: allocations of one run 4 in Parser.some, 2 above the limit of 2: "
         "most are 2 at server+0x1000; 2 at libcache.so+0x1000",

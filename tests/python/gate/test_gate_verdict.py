@@ -191,7 +191,7 @@ def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     )
     found = gated(tmp_path, capsys, text)
     assert show.answer(found) == [
-        "Outside of budget: 2 of 2 limits broken.",
+        "Outside the budget: 2 of 2 limits broken.",
         "program: allocations 12, 4 above the limit of 8: +2 at server+0x1000; +2 at libcache.so+0x1000 (new)",
         "program: live at its peak 1.95 KiB, 1000 B above the limit of 1000 B: +1.95 KiB at libcache.so+0x1000 (new)",
     ]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Two documents of heapwright replay --json → what differs between them, candidate by candidate."""
+"""Two outputs of heapwright replay --json → their differences, candidate by candidate."""

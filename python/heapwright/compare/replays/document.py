@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison of two replays says, as plain data: heapwright.compare-replays/1.
+"""A comparison of two replays as plain data: heapwright.compare-replays/1.
 
 A candidate's figure differs if no run of one side lies between those of the other, and the medians are
 further apart than the runs of either side, than the errors of both replays together, and than 1 %.
@@ -43,21 +43,21 @@ class _Compared(NamedTuple):
 _FIGURE = (
     Column("a", "number", value="a.range.middle", about="The median of A's runs."),
     Column("b", "number", value="b.range.middle"),
-    Column("difference", "signed", value=lambda row, _: _difference(row), about="What B has more."),
+    Column("difference", "signed", value=lambda row, _: _difference(row), about="B minus A."),
     Column(
         "relative_difference",
         "maybe_signed",
         value=lambda row, _: _difference(row) / row.a.range.middle if row.a.range.middle else None,
-        about="Of A; null where A has none.",
+        about="Relative to A; null if A has none.",
     ),
     Column(
-        "band", "maybe_signed", about="How far runs of one side are apart; null: fewer than three, not known."
+        "band", "maybe_signed", about="The spread of one side's runs; null: fewer than three runs, not known."
     ),
-    Column("error", "number", about="By how much the two replays together may be off."),
-    Column("verdict", Choice(VERDICTS), about="same: no more than the band, the error, or 1 %."),
+    Column("error", "number", about="The sum of the errors of both replays."),
+    Column("verdict", Choice(VERDICTS), about="same: within the band, the error, or 1 %."),
 )
 _CANDIDATE = (
-    Column("name", "text", value="a.name", about="The same on both sides: with settings and change."),
+    Column("name", "text", value="a.name", about="The same on both sides, with settings and change."),
     Column("version_a", "text", value="a.version"),
     Column("version_b", "text", value="b.version"),
     Column("failure_a", "text", value="a.failure", about="How it failed there; empty: it did not."),
@@ -69,7 +69,7 @@ _SIDE = (
     Column("trace", "text"),
     Column("program", "text"),
     Column("recorded_on", "text"),
-    Column("reference", "text", about="The candidate that its replay compares with."),
+    Column("reference", "text", about="The reference of its replay."),
     Column("calls", "count", about="Operations of its plan."),
     Column("runs", "count"),
 )
@@ -80,15 +80,17 @@ DOCUMENT = (
         "false_alarms_at_most",
         "share",
         value=lambda pair, _: min(1.0, noise.false_alarms_at_most(pair.a.runs, pair.b.runs)),
-        about="The share of the figures that the noise of the runs alone could call different.",
+        about="The share of figures that noise alone may call different.",
     ),
     Column(
-        "only_a", Many("text"), value=lambda pair, _: _only(pair.a, pair.b), about="Candidates of A alone."
+        "only_a", Many("text"), value=lambda pair, _: _only(pair.a, pair.b), about="Candidates only in A."
     ),
     Column("only_b", Many("text"), value=lambda pair, _: _only(pair.b, pair.a)),
     Column("notes", Many("text"), value=lambda pair, _: list(_notes(pair.a, pair.b))),
 )
-CANDIDATES = Table("candidates", _CANDIDATE, lambda pair: _both(pair), about="Those of both sides, as in A.")
+CANDIDATES = Table(
+    "candidates", _CANDIDATE, lambda pair: _both(pair), about="Candidates of both sides, in A's order."
+)
 FIGURE = _FIGURE
 
 
@@ -115,7 +117,7 @@ def _figures(pair: Pair, a: Candidate, b: Candidate) -> dict[str, Record]:
 
 def _compare(figure: Figure, pair: Pair, a: Measured, b: Measured) -> _Compared:
     error = a.error + b.error
-    is_one_kind = not figure.is_memory or pair.a.is_true == pair.b.is_true  # of a process, or of a heap alone
+    is_one_kind = not figure.is_memory or pair.a.is_true == pair.b.is_true  # of a process, or of only a heap
     if min(a.runs, b.runs) < noise.LEAST_RUNS or not is_one_kind:
         return _Compared(a, b, None, error, noise.SAME if a.range == b.range else noise.UNKNOWN)
     band = noise.band_of(a.range, b.range)
@@ -132,7 +134,7 @@ def _only(own: Replay, other: Replay) -> list[str]:
 
 
 def _notes(a: Replay, b: Replay) -> Iterator[str]:
-    """What has to be known before the figures."""
+    """Notes before the figures."""
     for name, side in (("A", a), ("B", b)):
         yield from (f"{name}: {note}" for note in side.notes)
     for what in ("program", "recorded_on"):
@@ -143,16 +145,16 @@ def _notes(a: Replay, b: Replay) -> Iterator[str]:
         yield "A and B were replayed on different machines: differences in time may be theirs"
     if a.is_paced != b.is_paced:
         paced = "A" if a.is_paced else "B"
-        yield (f"only {paced} was replayed as slowly as the program: memory given back after a time differs")
+        yield (f"only {paced} was replayed as slowly as the program: memory returned after a delay differs")
     if a.is_true != b.is_true:
         known = "A" if a.is_true else "B"
-        yield f"only {known} says how true its memory is: memory is not compared"
+        yield f"the accuracy of memory is known only for {known}: memory is not compared"
     if a.trace == b.trace and a.window != b.window:
-        yield "A and B are of different parts of the recording"
+        yield "A and B cover different parts of the recording"
     if a.trace != b.trace:
         yield (
-            "each side replays one recording: how much two runs of the program differ is not in the bands; "
-            "compare of repeated recordings shows"
+            "each side replays one recording: the bands do not include variation between runs of the "
+            "program; compare repeated recordings for that"
         )
     for both in _both(Pair(a, b)):
         if both.a.version != both.b.version:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A comparison of two replays as one offline page, without a script."""
+"""A comparison of two replays as an offline page, without a script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _body(document: Mapping[str, Any]) -> list[Markup]:
         tag("header", *(tag("p", line, class_="who") for line in show.sides(document))),
         tag("h1", answer),
         *(tag("p", line, class_="second") for line in others),
-        *([_section("Every candidate of both: B less A", candidates)] if document["candidates"] else []),
+        *([_section("Candidates of both: B minus A", candidates)] if document["candidates"] else []),
         _section("Reliability", *(tag("p", line, class_="note") for line in show.below(document))),
         _section("Next", tag("p", tag("code", show.next_command(document)))),
     ]

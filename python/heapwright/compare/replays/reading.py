@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A file of heapwright replay --json, as far as a comparison needs it."""
+"""Reads the parts of heapwright replay --json that a comparison needs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _KIND = SCHEMA.rpartition("/")[0]
 
 
 class ReplayFileError(Exception):
-    """One line that says what to do."""
+    """An error in one line that says what to do."""
 
 
 class Measured(NamedTuple):
-    """A figure of a candidate. error: by how much the replay may be off, beside the noise of its runs.
+    """A figure of a candidate. error: the possible error of the replay, besides the noise of its runs.
 
-    difference: what it has more than the replay's reference, in the replay's own verdict.
+    difference: to the replay's reference, with the replay's own verdict.
     """
 
     range: Range
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """figures: by key; empty after a failure. change: what --change was; empty: as recorded.
+    """figures: by key; empty after a failure. change: the value of --change; empty: as recorded.
 
     variables: the settings, as NAME=VALUE.
     """
@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """window: its begin and end in the recording. is_true: how true its memory is, is known.
+    """window: its begin and end in the recording. is_true: the accuracy of its memory is known.
 
     recording_start_unix_ns: 0 in older documents.
     """
@@ -75,7 +75,7 @@ class Replay(NamedTuple):
 
 
 def is_document(path: Path) -> bool:
-    """Whether there is JSON in the file, and no recording."""
+    """Whether the file has JSON and not a recording."""
     try:
         with path.open("rb") as file:
             return path.is_file() and file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{"
@@ -84,30 +84,30 @@ def is_document(path: Path) -> bool:
 
 
 def read(path: Path) -> Replay:
-    """ReplayFileError."""
+    """Reads a file; raises ReplayFileError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         schema = _word(document["schema"])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise ReplayFileError(
-            f"{path} is no whole document of heapwright replay --json; make it again"
+            f"{path} is not a complete output of heapwright replay --json; create it again"
         ) from None
     if schema != SCHEMA:
         kind, _, version = schema.rpartition("/")
-        why = f"of version {version}, which is not known here" if kind == _KIND else f"a document of {schema}"
-        raise ReplayFileError(f"{path} is {why}; heapwright replay FILE --json makes one of {SCHEMA}")
+        why = f"of version {version}, which is unknown" if kind == _KIND else f"a document of {schema}"
+        raise ReplayFileError(f"{path} is {why}; heapwright replay FILE --json writes {SCHEMA}")
     try:
         return _replay(str(path), document)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ReplayFileError(
-            f"{path} lacks fields of {SCHEMA}, or they contradict each other; make it again by replay --json"
+            f"{path} lacks fields of {SCHEMA}, or they are inconsistent; create it again with replay --json"
         ) from None
 
 
 def _replay(path: str, document: Mapping[str, Any]) -> Replay:
     truth, plan, machine = document["fidelity"], document["plan"], document["machine"]
     errors = {key: _amount(truth["errors"][key]) for key in KEYS} if truth else {}
-    errors["time_ns"] = _amount(document.get("dry_range_ns", 0.0))  # older documents do not have it
+    errors["time_ns"] = _amount(document.get("dry_range_ns", 0.0))  # missing in older documents
     errors["gaps_time_ns"] = _amount((document.get("gaps") or {}).get("error_ns") or 0.0)
     return Replay(
         path,
@@ -152,7 +152,7 @@ def _measured(record: Mapping[str, Any], error: float) -> Measured:
 
 
 def _word(value: object) -> str:
-    """A document may be somebody else's: it moves no cursor."""
+    """Removes control characters: documents are untrusted."""
     return clean(str(value))
 
 

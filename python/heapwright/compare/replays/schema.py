@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of compare --json for two replays, made from the document's columns."""
+"""The JSON schema of compare --json for two replays, derived from the document's columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def schema() -> Schema:
     """The schema of the whole document."""
     return document_of(
         SCHEMA,
-        "What heapwright compare --json prints of two replays",
+        "What heapwright compare --json prints for two replays",
         object_of(DOCUMENT, (CANDIDATES,)),
         "Times are nanoseconds, memory is bytes, shares are of 1.",
         {
@@ -23,7 +23,7 @@ def schema() -> Schema:
             "figure": object_of(FIGURE),
             "figures": any_of(
                 {figure.key: type_of("figure") for figure in FIGURES},
-                "As in heapwright.replay/1. What a side did not measure is left out.",
+                "As in heapwright.replay/1. Without figures that a side did not measure.",
             ),
         },
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A comparison of two replays in words, as a table for terminals and Markdown, and what to type next."""
+"""A comparison of two replays as text, as a table for terminals and Markdown, and the next command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = "–"
 
 
 def verdict(document: Document) -> list[str]:
-    """What B has more or less, candidate by candidate; those without a difference in one line."""
+    """Differences of B, candidate by candidate; candidates without a difference in one line."""
     lines, same, unsure = [], [], []
     for candidate in document["candidates"]:
         phrases = [
@@ -53,7 +53,7 @@ def _phrase(figure: Figure, row: Record) -> str:
 
 
 def change_of(figure: Figure, candidate: Record) -> str:
-    """The cell: what B has more."""
+    """The cell: B minus A."""
     row = candidate["figures"].get(figure.key)
     if row is None:
         failed = [side.upper() for side in "ab" if candidate[f"failure_{side}"]]
@@ -72,7 +72,7 @@ COLUMNS = (Column("name", WORD, "B − A on"), *(_column(figure) for figure in F
 
 
 def sides(document: Document) -> list[str]:
-    """Who A and B are."""
+    """A line each on A and B."""
     return [
         f"{name.upper()}: {side['file']}, {side['program']} recorded on {side['recorded_on'] or 'unknown'}, "
         f"{units.counted(side['calls'], 'call')}, {units.counted(side['runs'], 'run')}"
@@ -82,7 +82,7 @@ def sides(document: Document) -> list[str]:
 
 
 def below(document: Document) -> list[str]:
-    """How sure it is, and what has to be known with it."""
+    """The reliability, and notes."""
     lines = [
         f"only in {name.upper()}: {', '.join(document[f'only_{name}'])}"
         for name in "ab"
@@ -90,7 +90,7 @@ def below(document: Document) -> list[str]:
     ]
     if min(document["a"]["runs"], document["b"]["runs"]) >= LEAST_RUNS:
         lines.append(
-            "=: not more than the runs of a side differ, than the errors of both replays together, or than "
+            "=: within the spread of one side's runs, the errors of both replays together, or "
             f"1 %; noise alone calls at most {units.percent(document['false_alarms_at_most'])} of the "
             "figures different"
         )
@@ -108,11 +108,11 @@ def on_console(document: Document, console: Console) -> None:
 
 
 def as_markdown(document: Document) -> str:
-    """The same for a pull request."""
+    """The same as Markdown."""
     rows = [
         [markdown.escaped(column.written(row, {})) for column in COLUMNS] for row in document["candidates"]
     ]
-    lines = ["### Heap, replayed: B beside A", ""]
+    lines = ["### Heap, replayed: B compared to A", ""]
     lines += [*(f"- {markdown.escaped(line)}" for line in verdict(document)), ""]
     if rows:
         lines += markdown.table([str(column.label) for column in COLUMNS], rows)
@@ -121,8 +121,8 @@ def as_markdown(document: Document) -> str:
 
 
 def next_command(document: Document) -> str:
-    """What to type after it."""
+    """The next command."""
     traces = [document[side]["trace"] for side in "ab"]
     if traces[0] != traces[1]:
-        return f"heapwright compare {shlex.join(traces)} says at which call sites the recordings differ"
+        return f"heapwright compare {shlex.join(traces)} shows at which call sites the recordings differ"
     return f"heapwright replay {shlex.quote(traces[1])} --runs 5 narrows the bands"
