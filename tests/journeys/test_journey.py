@@ -21,11 +21,11 @@ SAID = {
         "of all allocations come from (anonymous namespace)::token_of",
     ),
     "lint --with build/journey/0.heapwright": (
-        "Request::fields, a member of objects that are used again, keeps the room of its largest use",
+        "Request::fields, a member of reused objects, keeps the capacity of its largest use",
         "on average (creep)",
     ),
     "lint --with build/journey/3.heapwright": (
-        "journey/server.cpp:158 shared_ptr(new T) makes a control block beside the object",
+        "journey/server.cpp:158 shared_ptr(new T) makes a separate control block",
         "use std::make_shared, or make_shared_private if the constructor is private",
     ),
     "server0 --run": ("less at the peak (−64 %)", "less peak resident memory (−5"),

@@ -128,7 +128,7 @@ def _about_symbols(name: str, side: Sequence[Known], everything: Sequence[Known]
         if min(_symbols_of(library, side), default=most) < most:
             yield (
                 f"{name}'s {library or 'program'} is of the same build with fewer symbols, so call sites "
-                f"are matched by function, or are one row; --{name.lower()}-root FOLDER gives a build with symbols"
+                f"are matched by function, or are one row; --{name.lower()}-root FOLDER has symbols"
             )
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A recording and the sources → the expressions that allocate most, and what would remove them."""
+"""A recording and the sources → the expressions that allocate most, and how to avoid it."""

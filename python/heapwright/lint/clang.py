@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libclang, and what of its syntax trees is asked for often."""
+"""libclang, and common queries on its syntax trees."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ParseError(Exception):
 
 
 def cindex() -> Any:
-    """The module; MissingPackageError where it is not installed."""
+    """The module; MissingPackageError if it is not installed."""
     try:
         return import_module("clang.cindex")
     except ModuleNotFoundError:
@@ -57,11 +57,11 @@ def cindex() -> Any:
 
 
 def parse(unit: Unit, resource: Sequence[str]) -> Any:
-    """The translation unit, with whatever errors it has."""
+    """The translation unit, even with errors."""
     module = cindex()
     arguments = [*unit.arguments, *resource, "-w", "-ferror-limit=0", "-fno-caret-diagnostics"]
     try:
-        # Else nothing is included any more after a file that is not found.
+        # Otherwise nothing is included after a missing file.
         return module.Index.create().parse(unit.file, arguments, options=_KEEP_GOING)
     except module.TranslationUnitLoadError:
         raise ParseError(f"libclang cannot parse {unit.file}") from None
@@ -80,10 +80,10 @@ def _set_of(names: tuple[str, ...]) -> frozenset[Any]:
 
 
 def is_kind(cursor: Cursor, *names: str) -> bool:
-    """Whether it is one of these kinds, by their names in CursorKind."""
+    """Whether it is one of these kinds, by name in CursorKind."""
     try:
         return cursor.kind in _set_of(names)
-    except ValueError:  # a kind that the bindings do not know
+    except ValueError:  # a kind unknown to the bindings
         return False
 
 
@@ -96,7 +96,7 @@ def is_class(cursor: Cursor) -> bool:
 
 
 def is_scope(cursor: Cursor) -> bool:
-    """What declarations stand in."""
+    """Cursors that contain declarations."""
     return is_kind(cursor, *_SCOPES)
 
 
@@ -105,7 +105,7 @@ def is_loop(cursor: Cursor) -> bool:
 
 
 def is_wrapper(cursor: Cursor) -> bool:
-    """What stands around an expression and does nothing that matters here."""
+    """Cursors that wrap an expression without relevant effect."""
     return is_kind(cursor, *_WRAPPERS)
 
 
@@ -114,7 +114,7 @@ def children(cursor: Cursor) -> list[Cursor]:
 
 
 def bare(cursor: Cursor) -> Cursor:
-    """The expression without what stands around it."""
+    """The expression without wrappers."""
     while is_wrapper(cursor) or is_kind(cursor, "CALL_EXPR"):
         inner = children(cursor)
         expressions = [one for one in inner if not is_kind(one, "TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF")]
@@ -126,20 +126,20 @@ def bare(cursor: Cursor) -> Cursor:
 
 
 def _is_copy(cursor: Cursor) -> bool:
-    """A constructor's call with one argument: a conversion, a copy, a move."""
+    """A constructor call with one argument: a conversion, a copy, a move."""
     called = cursor.referenced
     return called is not None and is_kind(called, "CONSTRUCTOR")
 
 
 def named_children(cursor: Cursor) -> Iterator[Cursor]:
-    """The expressions in it, without the names of types."""
+    """Its subexpressions, without type names."""
     for child in cursor.get_children():
         if not is_kind(child, "TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF"):
             yield child
 
 
 def is_name_of(cursor: Cursor, declared: Cursor) -> bool:
-    """Whether it names this declaration; names that depend on a template name none."""
+    """Whether it names this declaration; template-dependent names never do."""
     named = cursor.referenced
     return named is not None and bool(named == declared)
 
@@ -147,35 +147,35 @@ def is_name_of(cursor: Cursor, declared: Cursor) -> bool:
 def is_expression(cursor: Cursor) -> bool:
     try:
         return bool(cursor.kind.is_expression())
-    except ValueError:  # a kind that the bindings do not know: of C++20
+    except ValueError:  # a kind unknown to the bindings: of C++20
         return True
 
 
 def is_method_name(first: Cursor, name: str) -> bool:
-    """Whether a call's first child names a method of something, and is no operand that is a member."""
+    """Whether a call's first child names a method, rather than being an operand that is a member."""
     return is_kind(first, "MEMBER_REF_EXPR") and str(first.spelling) == name
 
 
 def class_of(called: Cursor) -> str:
-    """Of a method: its class, without namespaces."""
+    """A method's class, without namespaces."""
     above = called.semantic_parent
     return str(above.spelling) if above is not None and is_class(above) else ""
 
 
 def shown_class(declared: Cursor) -> Cursor:
-    """With what is in it: of a class that is made from a template, the template."""
+    """The definition; for a class made from a template, the template's."""
     template = cindex().conf.lib.clang_getSpecializedCursorTemplate(declared)
     return declared if template is None or children(declared) else template
 
 
 def is_plain(of: Any) -> bool:
-    """Whether a type is a number, a pointer or a reference: a value of it holds no memory."""
+    """Whether a type is a number, a pointer or a reference, whose values own no memory."""
     name = str(of.get_canonical().spelling)
     return name.endswith(("&", "*")) or name.split()[-1] in _NUMBERS
 
 
 def is_of_std(declaration: Cursor) -> bool:
-    """Whether it is in std, or what std is made of."""
+    """Whether it is in std or an implementation namespace of it."""
     above = declaration.semantic_parent
     outermost = ""
     while above is not None and not is_kind(above, "TRANSLATION_UNIT"):
@@ -186,7 +186,7 @@ def is_of_std(declaration: Cursor) -> bool:
 
 
 def is_template(function: Cursor) -> bool:
-    """Whether its types are known at its use alone: it is a template, or in one."""
+    """Whether its types are known only at its use: it is a template, or in one."""
     above = function
     while above is not None and not is_kind(above, "TRANSLATION_UNIT"):
         if is_kind(above, "FUNCTION_TEMPLATE", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"):
@@ -196,7 +196,7 @@ def is_template(function: Cursor) -> bool:
 
 
 def qualified(cursor: Cursor) -> str:
-    """Function or variable with the classes around it."""
+    """Function or variable with its enclosing classes."""
     names = [str(cursor.spelling)]
     above = cursor.semantic_parent
     while above is not None and is_class(above):

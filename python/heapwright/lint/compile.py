@@ -22,15 +22,15 @@ _DROPPED = re.compile(
 )
 _CLANG_ROOTS = ("/usr/lib", "/usr/local/lib", "/opt/llvm/lib")
 _LIBCLANG = 18
-_MOST_FOLDERS = 60  # with headers, that are searched where no compile_commands.json says which
+_MOST_FOLDERS = 60  # with headers, searched if there is no compile_commands.json
 
 
 class CompileError(Exception):
-    """What is wrong with compile_commands.json, in one line."""
+    """An error in compile_commands.json, in one line."""
 
 
 class Unit(NamedTuple):
-    """What libclang takes: the file that is compiled, and how."""
+    """Input of libclang: the compiled file and its arguments."""
 
     file: str
     arguments: tuple[str, ...]
@@ -38,10 +38,10 @@ class Unit(NamedTuple):
 
 
 class Database:
-    """compile_commands.json, or what stands in where there is none."""
+    """compile_commands.json, or a substitute if there is none."""
 
     def __init__(self, units: dict[str, Unit], path: str, guess: tuple[str, ...], folder: Path) -> None:
-        """path: of the file; "" = none. guess: what is used of files that it does not name."""
+        """path: of the file; "" = none. guess: arguments for files that it does not list."""
         self.units = units
         self.path = path
         self.guess = guess
@@ -49,8 +49,8 @@ class Database:
         self._includes: dict[str, set[str]] | None = None
 
     def unit_of(self, file: str, near: Iterable[str] = ()) -> Unit:
-        """The unit to parse for this file: its own, or for a header one that includes it. near: files that
-        are known to, best first."""
+        """The unit to parse for this file: its own, or for a header one that includes it. near: likely
+        includers, best first."""
         if file in self.units:
             return self.units[file]
         if file.endswith(SOURCE_ENDINGS):
@@ -64,7 +64,7 @@ class Database:
         return Unit(file, ("-x", "c++", *self._arguments_near(file)), str(self._folder))
 
     def _arguments_near(self, file: str) -> tuple[str, ...]:
-        """Those of the unit of its language with most of its path in common."""
+        """The arguments of the unit of the same language with the most similar path."""
         is_c = file.endswith(".c")
         alike = [unit for unit in self.units.values() if unit.file.endswith(".c") == is_c]
         if not self.units:
@@ -77,11 +77,11 @@ class Database:
             return next((depth for depth, (a, b) in enumerate(pairs) if a != b), len(parts))
 
         near = max(alike or self.units.values(), key=common).arguments
-        # What is said of the one language is wrong of the other.
+        # Arguments for one language are wrong for the other.
         return near if alike else tuple(word for word in near if not word.startswith(("-std=", "-x")))
 
     def _includers(self, header: str) -> list[str]:
-        """Units that name the header, those of its own name first."""
+        """Units that name the header, those with its name first."""
         if self._includes is None:
             self._includes = {file: included(file) for file in self.units}
         name, stem = Path(header).name, Path(header).stem
@@ -90,7 +90,7 @@ class Database:
 
 
 def included(file: str) -> set[str]:
-    """The names of the headers that it names, without their folders."""
+    """The names of the headers it includes, without folders."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -99,7 +99,7 @@ def included(file: str) -> set[str]:
 
 
 def open_database(given: Path | None, folder: Path) -> Database:
-    """The one that is given (a file or its folder), else one in the sources or a folder build* there, else
+    """The given one (a file or its folder), otherwise one in the sources or a folder build* there, otherwise
     a guess."""
     if given is not None:
         path = given / "compile_commands.json" if given.is_dir() else given
@@ -111,7 +111,7 @@ def open_database(given: Path | None, folder: Path) -> Database:
 
 
 def _header_folders(folder: Path) -> list[str]:
-    """-I of the folders that are meant for it: the root, src, and each one called include."""
+    """-I for likely folders: the root, src, and each one called include."""
     found = [folder, *(one for one in (folder / "src",) if one.is_dir())]
     found += sorted(path for path in folder.glob("**/include") if path.is_dir())[:_MOST_FOLDERS]
     return [f"-I{path}" for path in found]
@@ -125,7 +125,7 @@ def _read(path: Path) -> dict[str, Unit]:
         raise CompileError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CompileError(
-            f"{path} is no compile_commands.json; cmake writes one with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+            f"{path} is not a compile_commands.json; cmake writes one with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
         ) from None
     return {unit.file: unit for unit in found}
 
@@ -139,7 +139,7 @@ def _unit(entry: dict[str, object]) -> Unit:
 
 
 def _kept(words: Sequence[str], folder: str, file: str) -> list[str]:
-    """Without output, warnings, optimisation and what only the compiler of the build knows."""
+    """Arguments without output, warnings, optimisation and options specific to the build's compiler."""
     kept: list[str] = []
     at = 0
     while at < len(words):
@@ -148,7 +148,7 @@ def _kept(words: Sequence[str], folder: str, file: str) -> list[str]:
         if word in _TAKES_ONE:
             at += 1
         elif word in ("-I", "-isystem", "-iquote", "-include") and at < len(words):
-            # Relative to the build's folder, which is not ours.
+            # Relative to the build folder, which is not the current one.
             value = words[at] if word == "-include" else str(Path(folder) / words[at])
             kept += [word, value]
             at += 1
@@ -160,12 +160,12 @@ def _kept(words: Sequence[str], folder: str, file: str) -> list[str]:
 
 
 def resource_arguments() -> tuple[tuple[str, ...], str]:
-    """Arguments by which libclang finds stddef.h and its like, and where that is; its package has none. Of an
-    installed clang, else of clang-tidy's package, else of gcc."""
+    """Arguments for libclang to find stddef.h and the like, which its package lacks, and their folder. From
+    an installed clang, otherwise from clang-tidy's package, otherwise from gcc."""
     roots = [Path(root) for root in _CLANG_ROOTS]
     found = [path for root in (*roots, *_tidy_package()) for path in _clang_headers(root)]
     if found:
-        # The nearest to libclang 18; later ones may use builtins that it does not know.
+        # The nearest to libclang 18; later ones may use builtins unknown to it.
         best = min(found, key=lambda path: abs(int(path.parent.name.split(".")[0]) - _LIBCLANG))
         return ("-resource-dir", str(best.parent)), str(best)
     for compiler in ("gcc", "cc"):
@@ -174,13 +174,11 @@ def resource_arguments() -> tuple[tuple[str, ...], str]:
             answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
             if Path(answer).is_dir():
                 return ("-isystem", answer), answer
-    raise CompileError(
-        "no compiler's own headers (stddef.h) are here; install clang, gcc or heapwright[lint]"
-    )
+    raise CompileError("no compiler headers (stddef.h) found; install clang, gcc or heapwright[lint]")
 
 
 def _tidy_package() -> list[Path]:
-    """Where clang-tidy's package keeps what it brings of clang."""
+    """Where clang-tidy's package keeps its parts of clang."""
     spec = find_spec("clang_tidy")
     folders = spec.submodule_search_locations if spec else None
     return [Path(folder) / "data/lib" for folder in folders or ()]

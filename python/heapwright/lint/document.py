@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What lint found, as plain data: heapwright.lint/1."""
+"""Lint's findings as plain data: heapwright.lint/1."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PAGES = {
 
 
 class Linted(NamedTuple):
-    """What was looked at, and what is told of it. looked: None without a recording. fixed: fingerprints of
-    the findings whose edits are in the sources now. has_errors: some files could not be parsed rightly."""
+    """What was checked, and the reported findings. looked: None without a recording. fixed: fingerprints of
+    findings whose edits are now in the sources. has_errors: some files could not be parsed correctly."""
 
     recording: str
     program: str
@@ -42,7 +42,7 @@ class Linted(NamedTuple):
 
 
 def page(kind: str) -> str:
-    """Where a kind is explained, in the documents that come with the sources."""
+    """The page that explains a kind, in the documents that come with the sources."""
     return _PAGES[kind]
 
 
@@ -81,22 +81,22 @@ FIX = (
     Column("begin_line", "count"),
     Column("begin_column", "count"),
     Column("end_line", "count"),
-    Column("end_column", "count", about="The place after the last character."),
-    Column("old", "text", about="What has to stand there."),
-    Column("text", "text", about="What takes its place."),
+    Column("end_column", "count", about="The column after the last character."),
+    Column("old", "text", about="The text expected there."),
+    Column("text", "text", about="The replacement."),
 )
 GROWING = (
-    Column("kind", Choice(GROWTHS), about="As explain's question growth."),
-    Column("bytes_per_s", "count", about="At the end; 0: not sure."),
-    Column("grown_bytes", "bytes", about="From the begin to the end."),
+    Column("kind", Choice(GROWTHS), about="From explain's question growth."),
+    Column("bytes_per_s", "count", about="At the end; 0: not certain."),
+    Column("grown_bytes", "bytes", about="From begin to end."),
     Column("blocks_at_end", "count"),
     Column("mean_bytes_at_begin", "bytes", about="Of a block."),
     Column("mean_bytes_at_end", "bytes"),
 )
 FINDING = (
-    Column("id", "text", value=_of("fingerprint"), about="The same as long as its line and function are."),
+    Column("id", "text", value=_of("fingerprint"), about="Stays the same while its line and function do."),
     Column("rule", Choice(RULES), value=lambda row, _: rule_id(row.finding.kind)),
-    Column("file", "text", value=_of("file"), about="Below the folder of the sources."),
+    Column("file", "text", value=_of("file"), about="Relative to the folder of the sources."),
     Column("line", "count", value=_of("line")),
     Column("column", "count", value=_of("column")),
     Column("function", "text", value=_of("function")),
@@ -104,28 +104,30 @@ FINDING = (
         "expression",
         "text",
         value=_of("expression"),
-        about="What allocates; empty where the sources do not show it.",
+        about="What allocates; empty if the sources do not show it.",
     ),
     Column("type", "text", value=_of("type_name")),
     Column("what", "text", value=lambda row, _: row.finding.message or ALL_KINDS[row.finding.kind].what),
-    Column("owner", Choice(OWNERS), value="finding.owner.kind", about="Who has what it makes."),
+    Column("owner", Choice(OWNERS), value="finding.owner.kind", about="The owner of what it makes."),
     Column("owner_name", "text", value="finding.owner.name"),
     Column("is_in_loop", "flag", value=_of("is_in_loop")),
     Column(
         "is_exact",
         "flag",
         value=_of("is_exact"),
-        about="Source and recording name the same function; otherwise it is the one that fits the blocks.",
+        about="Source and recording name the same function; otherwise it is the best match for the blocks.",
     ),
-    Column("calls", "text", value=_of("callee"), about="What the line called; empty: the allocator."),
+    Column(
+        "calls", "text", value=_of("callee"), about="The function called on the line; empty: the allocator."
+    ),
     Column("called_from", Many("text"), value=lambda row, _: list(row.finding.callers)),
     Column("allocations", "count", value=_cost("allocations")),
     Column("share", "share", value=_share_of_allocations, about="Of all recorded allocations."),
     Column("bytes", "bytes", value=_cost("bytes")),
-    Column("time_ns", "ns", value=_cost("time_ns"), about="Of the calls and of the frees; 0: not known."),
+    Column("time_ns", "ns", value=_cost("time_ns"), about="Of the calls and frees; 0: not known."),
     Column("freed", "count", value=_cost("freed")),
     Column("temporaries", "count", value=_cost("temporaries"), about="Freed by the next call."),
-    Column("lifetime_ns", "ns", value=_cost("lifetime_ns"), about="Of the freed ones, on average."),
+    Column("lifetime_ns", "ns", value=_cost("lifetime_ns"), about="Mean of the freed ones."),
     Column("live_at_peak_bytes", "bytes", value=_cost("live_at_peak_bytes")),
     Column("live_at_end_blocks", "count", value=_cost("live_at_end_blocks")),
     Column("live_at_end_bytes", "bytes", value=_cost("live_at_end_bytes")),
@@ -134,12 +136,12 @@ FINDING = (
         "other_lines",
         Many("text"),
         value=lambda row, _: list(row.finding.others),
-        about="Of a member: where it grows too; the figures are of all.",
+        about="For a member: further lines where it grows; the figures cover all.",
     ),
-    Column("growing", "growing", value=_growing, about="null: it does not surely grow."),
+    Column("growing", "growing", value=_growing, about="null: no certain growth."),
     Column("action", "text", value="finding.remedy.action"),
-    Column("part", "text", value="finding.remedy.part", about="Of docs/parts; empty: none."),
-    Column("advice", "text", value="finding.remedy.rule", about="Explain's rule that says so."),
+    Column("part", "text", value="finding.remedy.part", about="A part from docs/parts; empty: none."),
+    Column("advice", "text", value="finding.remedy.rule", about="The rule of explain that advises it."),
     Column("gain_ns", "ns", value="finding.remedy.time_ns", about="At most; 0: none, or not known."),
     Column("gain_time_share", "share", value="finding.remedy.time_share"),
     Column("gain_bytes", "bytes", value="finding.remedy.bytes", about="At most; 0: none, or not known."),
@@ -147,9 +149,11 @@ FINDING = (
     Column("gain_is_of", "text", value="finding.remedy.what"),
     Column("replay_change", "text", value="finding.remedy.replay_change"),
     Column("when_not", "text", value="finding.remedy.when_not"),
-    Column("page", "text", value=lambda row, _: page(row.finding.kind), about="Where the rule is explained."),
-    Column("fix", "fix", value=_fix, about="The edit that does it; null: none is known to be right."),
-    Column("is_fixed", "flag", value="is_fixed", about="--fix wrote that edit."),
+    Column(
+        "page", "text", value=lambda row, _: page(row.finding.kind), about="The page that explains the rule."
+    ),
+    Column("fix", "fix", value=_fix, about="The edit; null: none is known to be correct."),
+    Column("is_fixed", "flag", value="is_fixed", about="--fix applied that edit."),
 )
 FINDINGS = Table("findings", FINDING, lambda linted: linted, about="Most first.")
 REASON = (
@@ -159,12 +163,12 @@ REASON = (
 )
 COVERAGE = (
     Column("allocations", "count", about="All that were recorded."),
-    Column("explained", "count", about="Of these: what allocates is named."),
+    Column("explained", "count", about="Of these, allocations at a named expression."),
     Column("explained_share", "share", value=lambda looked, _: share(looked.explained, looked.allocations)),
     Column("bytes", "bytes"),
     Column("explained_bytes", "bytes"),
-    Column("lines", "count", about="That explain them."),
-    Column("files", "count", about="That were parsed."),
+    Column("lines", "count", about="Lines that explain them."),
+    Column("files", "count", about="Parsed files."),
     Column(
         "not_explained",
         Many(REASON),
@@ -178,7 +182,7 @@ def _coverage(linted: Linted, _: Record) -> Record | None:
 
 
 DOCUMENT = (
-    Column("recording", "text", about="Empty: without one."),
+    Column("recording", "text", about="Empty: none."),
     Column("program", "text"),
     Column("sources", "text", value="folder"),
     Column("is_sampled", "flag", about="Figures are estimates."),
@@ -187,7 +191,7 @@ DOCUMENT = (
         "hidden",
         (Column("nolint"), Column("baseline"), Column("unchanged")),
         value=lambda linted, _: dict(linted.hidden),
-        about="Findings that are not shown.",
+        about="Findings not shown.",
     ),
     Column("notes", Many("text"), value=lambda linted, _: list(linted.notes)),
 )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What an expression in a source is, as plain data: it crosses from the processes that parse."""
+"""A source expression as plain data, sent from the parsing processes."""
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
 from typing import NamedTuple
 
-# Owners: who has the block when the expression is done.
+# Owners: who has the block after the expression.
 LOCAL, STATIC, GLOBAL, PARAMETER, MEMBER = "local", "static", "global", "parameter", "member"
 GIVEN, RETURNED, ELEMENT, ARGUMENT, TEMPORARY, THROWN, UNKNOWN = (
     "given-away",
@@ -35,8 +35,8 @@ NEW, NEW_ARRAY, THROW, CALL, CONSTRUCT, DEPENDENT = "new", "new[]", "throw", "ca
 
 
 class Owner(NamedTuple):
-    """kind: one of OWNERS; name: of the variable, the member with its class, the function. usr: of a member,
-    the same in every file; "" = not known."""
+    """kind: one of OWNERS; name: of the variable, the member with its class, or the function. usr: for a
+    member, the same in every file; "" = not known."""
 
     kind: str
     name: str = ""
@@ -45,10 +45,10 @@ class Owner(NamedTuple):
 
 class Expression(NamedTuple):
     """form: NEW, CALL … name: of the function, without its class. owned_by: of what it makes, or of the
-    container that grows. how: of a constructor: copy, move, default or other; of others "".
+    container that grows. how: for a constructor: copy, move, default or other; otherwise "".
 
-    line: where it is called; begin_line, end_line: the whole of it.
-    is_std: the function is the standard library's; is_user: it is in the user's sources.
+    line: of the call; begin_line, end_line: of the whole expression.
+    is_std: the function is in the standard library; is_user: it is in the user's sources.
     """
 
     form: str
@@ -69,12 +69,12 @@ class Expression(NamedTuple):
 
 
 class LineFacts(NamedTuple):
-    """What stands at a line. is_class: a class begins there: a function with this line is one that the
-    compiler wrote. is_constructor: a constructor's own line: its members are made there."""
+    """What is at a line. is_class: a class begins there: a function with this line is compiler-generated.
+    is_constructor: the line of a constructor, where its members are made."""
 
     expressions: tuple[Expression, ...] = ()
     is_class: bool = False
     is_constructor: bool = False
     function: str = ""
     is_template: bool = False
-    is_closing: bool = False  # the end of a block: destructors are called there
+    is_closing: bool = False  # the end of a block, where destructors are called

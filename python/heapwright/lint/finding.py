@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One finding: a line, what allocates there, what it costs, what would remove it."""
+"""One finding: a line, what allocates there, its cost, and how to avoid it."""
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
@@ -9,9 +9,9 @@ from heapwright.lint.expression import UNKNOWN, Owner
 
 
 class Costs(NamedTuple):
-    """Of the blocks of a line. lifetime_ns: of freed ones, on average; 0 = not known. pinned_bytes: resident
-    memory that they keep from being given back, in the scan with most of it. temporaries: freed as the next
-    call of their thread."""
+    """Costs of a line's blocks. lifetime_ns: mean of freed ones; 0 = not known. pinned_bytes: resident
+    memory that they pin, in the scan with most of it. temporaries: freed by the next call of their
+    thread."""
 
     allocations: int = 0
     bytes: int = 0
@@ -30,8 +30,8 @@ class Costs(NamedTuple):
 
 
 class Growing(NamedTuple):
-    """How the live bytes of a finding's blocks went, by explain's question growth. kind: of its kinds;
-    bytes_per_s: at the end, 0 = not sure; means: of a block, at the begin and at the end."""
+    """The growth of a finding's live bytes, from explain's question growth. kind: one of its kinds;
+    bytes_per_s: at the end, 0 = not certain; means: of a block, at begin and end."""
 
     kind: str
     bytes_per_s: int
@@ -42,8 +42,8 @@ class Growing(NamedTuple):
 
 
 class Remedy(NamedTuple):
-    """time_ns, bytes: at most so much is to gain; 0 = none of it, or not known. rule: explain's, whose
-    figures these are; "" = the bound is all calls of the line."""
+    """time_ns, bytes: upper bounds of the gain; 0 = none, or not known. rule: explain's rule with these
+    figures; "" = the bound is all calls of the line."""
 
     action: str
     part: str = ""
@@ -58,8 +58,8 @@ class Remedy(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """An edit of the finding's file: text in place of old. Lines and columns count from 1, the end is the
-    place behind the last one; these lines are ASCII, so that columns are bytes and characters alike."""
+    """An edit of the finding's file: text replaces old. Lines and columns count from 1, the end is exclusive;
+    these lines are ASCII, so columns are both bytes and characters."""
 
     begin_line: int
     begin_column: int
@@ -70,10 +70,10 @@ class Fix(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """file: below the folder of the sources. is_exact: source and recording name the same function.
-    callers: the lines that this one was mostly called from. costs: None without a recording. last_line: of
-    what it speaks of; 0 = the line alone. fix: None where no edit is known to be right. others: more lines
-    of the same, of a member's. growing: None where it does not surely grow."""
+    """file: relative to the folder of the sources. is_exact: source and recording name the same function.
+    callers: the lines that mostly called this one. costs: None without a recording. last_line: of the code
+    it refers to; 0 = only the line. fix: None if no edit is known to be correct. others: further lines of
+    the same member. growing: None without certain growth."""
 
     kind: str
     file: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Applies the edits that findings carry to the sources."""
+"""Applies the findings' edits to the sources."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from heapwright.lint.finding import Finding, Fix
 
 
 class Applied(NamedTuple):
-    """fixed: findings whose edit is in the files now. refused: those whose lines are not as they were read,
-    or whose edit overlaps another one."""
+    """fixed: findings whose edit is now in the files. refused: those whose lines have changed, or whose edit
+    overlaps another one."""
 
     fixed: tuple[Finding, ...]
     refused: tuple[Finding, ...]
 
 
 def apply(folder: Path, findings: Sequence[Finding]) -> Applied:
-    """Writes each file once, whole; OSError where one cannot be written. Findings without an edit are neither
+    """Writes each file once; OSError if one cannot be written. Findings without an edit are neither
     fixed nor refused."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -42,7 +42,7 @@ def apply(folder: Path, findings: Sequence[Finding]) -> Applied:
 
 
 def _edited(text: bytes, findings: Sequence[Finding]) -> tuple[bytes, list[Finding]]:
-    """The text with the edits that fit, the last place first, and whose they are."""
+    """The text with the edits that fit, applied from the end, and their findings."""
     places = [(found, one) for one in findings if one.fix and (found := _place(text, one.fix)) is not None]
     done: list[Finding] = []
     first = len(text) + 1
@@ -55,7 +55,7 @@ def _edited(text: bytes, findings: Sequence[Finding]) -> tuple[bytes, list[Findi
 
 
 def _place(text: bytes, fix: Fix) -> tuple[int, int] | None:
-    """Where it is in the text; None where something else stands there."""
+    """Its range in the text; None if the text there has changed."""
     lines = text.split(b"\n")
     if fix.end_line > len(lines):
         return None
@@ -65,7 +65,7 @@ def _place(text: bytes, fix: Fix) -> tuple[int, int] | None:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """In place of the file, which is there whole at any time."""
+    """Replaces the file atomically."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(number, "wb") as file:

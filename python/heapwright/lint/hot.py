@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lines of a recording that are worth a look: by calls, bytes, time, memory held, pinned or growing."""
+"""A recording's hottest lines: by calls, bytes, time, and memory held, pinned or growing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heapwright.lint.lines import Groups, Place
 from heapwright.lint.parsed import Input, Progress
 from heapwright.model import Facts, Filter
 
-# A line is looked at from this share on, of any of the measures.
+# A line is checked from this share of any measure on.
 LEAST_SHARE = 0.001
 MOST_LINES = 300
 
@@ -33,12 +33,12 @@ class Reading(NamedTuple):
         return self.report.facts
 
     def most_resident_bytes(self) -> int:
-        """What pinned bytes are a share of: what was resident at the most."""
+        """What pinned bytes are a share of: the peak of resident memory."""
         return max((scan.resident_bytes for scan in self.facts.residency), default=0)
 
 
 def read(given: Input, transparent: Collection[Place], progress: Progress) -> Reading:
-    """transparent: lines to look through."""
+    """transparent: lines to skip."""
     groups = lines.group(given.trace, given.sources, transparent)
     reading = given.trace.begin_facts(groups=groups.of_stack)
     facts = reading.take(lambda done, whole: progress("reading calls", done, whole))
@@ -47,7 +47,7 @@ def read(given: Input, transparent: Collection[Place], progress: Progress) -> Re
 
 
 def hot(given: Input, reading: Reading) -> dict[Place, float]:
-    """The lines that are worth a look, by the largest of their shares."""
+    """The hottest lines, by the largest of their shares."""
     sites = reading.facts.sites
     measures: tuple[tuple[Sequence[int], int], ...] = (
         _of_all([site.allocations for site in sites]),
@@ -70,7 +70,7 @@ def hot(given: Input, reading: Reading) -> dict[Place, float]:
 
 
 def is_asked(given: Input, file: str) -> bool:
-    """Whether the file is among the paths, where some were given."""
+    """Whether the file is among the given paths, if any."""
     return not given.paths or any(Path(file).is_relative_to(path) for path in given.paths)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which expression of a line is the one that the recording saw there, and what kind of finding that is."""
+"""Matches the recording to an expression of a line, and to a kind of finding."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _GROWS = (
     "assign",
     "operator=",
 )
-# Members that never allocate, whatever they are of; and functions that make one thing alone.
+# Members that never allocate, in any class; and functions that make only one kind of thing.
 _ONLY_LOOKS = frozenset(
     ("size", "length", "empty", "capacity", "data", "c_str", "begin", "end", "front", "back", "get")
 )
@@ -74,8 +74,8 @@ _LEAST_SCORE = 40
 
 
 class Named(NamedTuple):
-    """kind: of kinds.RECORDED; expression: None where the compiler wrote what allocates. is_exact: the
-    recording's function and the source's agree."""
+    """kind: from kinds.RECORDED; expression: None for compiler-generated code. is_exact: the recording's
+    function and the source's agree."""
 
     kind: str
     expression: Expression | None
@@ -83,13 +83,13 @@ class Named(NamedTuple):
 
 
 def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
-    """None: nothing there is known to allocate so."""
+    """None: no matching expression there."""
     if at is None:
         return None
     scored = [(_score(group, one, line), one) for one in at.expressions]
     score, best = max(scored, key=lambda each: each[0], default=(0, None))
     if best is not None and score >= _LEAST_SCORE:
-        # Of two that fit as well the first is named, and nobody knows how much is its own.
+        # Of two equal matches the first is named, and its share is unknown.
         is_only = sum(each == score for each, _ in scored) == 1
         return Named(_kind(group, best), best, score >= 100 and is_only)
     if at.is_class:
@@ -106,7 +106,7 @@ def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
 
 
 def _by_recording(group: Group, at: LineFacts) -> Named:
-    """In a template, where the sources have no types."""
+    """A match in a template, where the sources have no types."""
     name, of = callee_name(group), callee_class(group)
     one = Expression(
         DEPENDENT, name, of, "", "", 0, False, Owner(UNKNOWN), False, 0, 1, 0, 0, "", at.function
@@ -115,7 +115,7 @@ def _by_recording(group: Group, at: LineFacts) -> Named:
 
 
 def _outermost(at: LineFacts, line: int) -> Expression | None:
-    """The one call that holds all others of the line: what it called last left no frame of its own."""
+    """The one call that contains all others of the line: its tail call left no frame."""
     calls = [one for one in at.expressions if one.form in (CALL, CONSTRUCT, DEPENDENT) and one.line == line]
     widest = max(calls, key=lambda one: len(one.text), default=None)
     if widest is None or any(one.text not in widest.text for one in calls):
@@ -124,14 +124,14 @@ def _outermost(at: LineFacts, line: int) -> Expression | None:
 
 
 def _is_another(group: Group, one: Expression) -> bool:
-    """Whether what it makes is not what the recording says the blocks are of: of another part of a list."""
+    """Whether it makes something else than the recorded blocks, such as another part of a list."""
     if one.is_std and one.name in _ONLY_LOOKS:
         return True
     return bool(group.kind and one.is_std and _MAKES.get(one.name, family_of(one)) not in ("", group.kind))
 
 
 def _score(group: Group, one: Expression, line: int) -> int:
-    """How well an expression fits what was recorded."""
+    """How well an expression matches the recording."""
     callee = callee_name(group)
     score = 0
     if one.form == THROW:
@@ -163,7 +163,7 @@ def _score_of_new(group: Group, one: Expression, callee: str) -> int:
 
 
 def _makes(one: Expression, group: Group) -> bool:
-    """Whether the expression is of the family that the recording says the blocks are of."""
+    """Whether the expression belongs to the family of the recorded blocks."""
     if one.is_std and one.name in _ONLY_LOOKS:
         return False
     if group.kind and group.kind in (_MAKES.get(one.name), family_of(one)):
@@ -192,7 +192,7 @@ def callee_class(group: Group) -> str:
 
 
 def family_of(one: Expression) -> str:
-    """The container, string or pointer that the function is of; "" = none that is known."""
+    """The container, string or pointer that the function belongs to; "" = no known one."""
     if not one.is_std:
         return ""
     if _STREAMS.match(one.class_name):
@@ -236,7 +236,7 @@ def _kind(group: Group, one: Expression) -> str:
 
 
 def _family_of_dependent(group: Group, one: Expression) -> str:
-    """In a template the recording alone knows the type."""
+    """The type from the recording, as a template's source does not have it."""
     if one.form != DEPENDENT:
         return ""
     return _FAMILIES.get(callee_class(group), "")

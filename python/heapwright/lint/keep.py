@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which findings are told: not those that a comment or the baseline knows, nor those of lines that stayed."""
+"""Which findings are reported: not those with a comment, in the baseline, or on unchanged lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 class KeepError(Exception):
-    """What is wrong with a baseline or a revision, in one line."""
+    """An error in a baseline or a revision, in one line."""
 
 
 class Lines:
@@ -40,13 +40,13 @@ class Lines:
         return self._known[file]
 
     def at(self, file: str, line: int) -> str:
-        """Without the white space around it; "" where there is no such line."""
+        """The line without surrounding white space; "" if there is no such line."""
         lines = self.of(file)
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def with_fingerprints(findings: Sequence[Finding], lines: Lines) -> list[Finding]:
-    """Each with what it is known by: it stays the same where other lines come and go."""
+    """Adds fingerprints, which stay the same when other lines are added or removed."""
     seen: Counter[str] = Counter()
     found = []
     for finding in sorted(findings, key=lambda one: (one.file, one.line)):
@@ -60,7 +60,7 @@ def with_fingerprints(findings: Sequence[Finding], lines: Lines) -> list[Finding
 
 
 def is_told(finding: Finding, lines: Lines) -> bool:
-    """Whether no NOLINT comment says otherwise."""
+    """Whether no NOLINT comment suppresses it."""
     name = rule_id(finding.kind)
     if _silences(lines.at(finding.file, finding.line), "", name):
         return False
@@ -94,11 +94,11 @@ def read_baseline(path: Path) -> frozenset[str]:
             f"cannot read {path}: {(error.strerror or str(error)).lower()}; --write-baseline writes one"
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise KeepError(f"{path} is no baseline; --write-baseline writes one") from None
+        raise KeepError(f"{path} is not a baseline; --write-baseline writes one") from None
 
 
 def baseline_text(findings: Iterable[Finding]) -> str:
-    """One line each, in order of the files."""
+    """Writes one line each, in file order."""
     rows = [
         {
             "fingerprint": one.fingerprint,
@@ -113,10 +113,10 @@ def baseline_text(findings: Iterable[Finding]) -> str:
 
 
 def changed_lines(folder: Path, revision: str) -> Mapping[str, frozenset[int]]:
-    """By file below the folder: the lines that are not as in that revision; new files whole."""
+    """Changed lines since that revision by file; new files completely."""
     if revision.startswith("-"):
         raise KeepError(f"--since takes a revision, not '{revision}'")
-    # git compares files outside of a repository too, and says something else then.
+    # git also compares files outside a repository, with other output.
     _git(["git", "-C", str(folder), "rev-parse", "--git-dir"])
     command = ["git", "-C", str(folder), "diff", "--relative", "--no-color", "--no-ext-diff", "-U0"]
     found: dict[str, set[int]] = {}
@@ -139,6 +139,6 @@ def _git(command: Sequence[str]) -> str:
     except OSError:
         raise KeepError("--since needs git") from None
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["it says no reason"])[0]
-        raise KeepError(f"--since: git does not know what changed: {reason}")
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[0]
+        raise KeepError(f"--since: git diff failed: {reason}")
     return done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kinds of finding: what allocates, what to do about it, when not. docs/lint.md has a section of each."""
+"""The kinds of finding: what allocates, what to do about it, when not. docs/lint.md explains each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _STOCK_GROUPS = ("performance-", "modernize-", "bugprone-")
 
 
 def rule_id(name: str) -> str:
-    """As NOLINT and SARIF name a kind; clang-tidy's own checks keep their names."""
+    """A kind's name in NOLINT and SARIF; clang-tidy's checks keep their names."""
     return name if name.startswith(_STOCK_GROUPS) else PREFIX + name
 
 
 class Kind(NamedTuple):
-    """what: it, in a few words; fix: what removes it or makes it cheaper, in general. rules: explain's
-    rules whose advice fits it."""
+    """what: a short description; fix: what generally avoids it or makes it cheaper. rules: rules of explain
+    whose advice fits."""
 
     name: str
     what: str
@@ -26,7 +26,7 @@ class Kind(NamedTuple):
 
     @property
     def rule_id(self) -> str:
-        """As NOLINT and SARIF name it."""
+        """Its name in NOLINT and SARIF."""
         return rule_id(self.name)
 
 
@@ -35,17 +35,17 @@ _BUFFERS = ("reserve", "small_vector", "reused_buffer", "buffer_cache", "arena")
 
 KEPT_CAPACITY = Kind(
     "kept-capacity",
-    "a member of objects that are used again keeps the room of its largest use",
-    "trim it where the object is put back, above what most uses need (clear() keeps the room): object_pool "
-    "does so with the members it is given",
-    "all of them need the largest room sooner or later, and it may stay",
+    "a member of reused objects keeps the capacity of its largest use",
+    "trim it when the object is returned, above what most uses need (clear() keeps the capacity): "
+    "object_pool does so with its named members",
+    "all of them eventually need the largest capacity, and it may stay",
 )
 RECORDED = (
     KEPT_CAPACITY,
     Kind(
         "new-object",
         "an object is made with new",
-        "make it a local or a member by value where its owner is known; otherwise give its class a private "
+        "make it a local or a member by value if its owner is known; otherwise give its class a private "
         "heap (class_heap), or take it from an arena",
         "its type is chosen at run time, or it outlives everything that could hold it",
         rules=_OBJECTS,
@@ -53,21 +53,21 @@ RECORDED = (
     Kind(
         "new-array",
         "an array is made with new[]",
-        "keep one buffer and use it again, or take it from an arena",
-        "its size differs widely and the memory must be given back",
+        "keep and reuse one buffer, or take it from an arena",
+        "its size varies widely and the memory must be released",
         rules=(*_BUFFERS, "object_pool"),
     ),
     Kind(
         "control-block",
-        "shared_ptr(new T) makes a control block beside the object",
-        "std::make_shared, or make_shared_private where the constructor is private",
+        "shared_ptr(new T) makes a separate control block",
+        "std::make_shared, or make_shared_private if the constructor is private",
         "weak_ptr outlive large objects, or a deleter is needed",
         rules=("make_shared",),
     ),
     Kind(
         "make-shared",
         "make_shared makes an object with its counts",
-        "share one object, pass it by reference, or unique_ptr where one owner is enough; "
+        "share one object, pass it by reference, or use unique_ptr if one owner is enough; "
         "std::allocate_shared from a pool",
         "it has several owners and lives as long as the last of them",
         rules=_OBJECTS,
@@ -82,22 +82,22 @@ RECORDED = (
     Kind(
         "vector-growth",
         "a vector grows",
-        "reserve before the loop; for short ones a small_vector; for one that is filled again and again, "
-        "keep it and clear it",
-        "the count is not known and it grows seldom",
+        "reserve before the loop; use a small_vector for short ones; keep and clear one that is filled "
+        "repeatedly",
+        "the count is not known and it rarely grows",
         rules=_BUFFERS,
     ),
     Kind(
         "vector-copy",
         "a vector is copied",
-        "pass it by reference (std::span), move it, or assign into one that is kept",
+        "pass it by reference (std::span), move it, or assign to a kept one",
         "the copy is changed, or outlives the original",
         rules=_BUFFERS,
     ),
     Kind(
         "vector-made",
         "a vector is made with its elements",
-        "std::array where the size is fixed, small_vector where it is small, or keep one and assign into it",
+        "std::array if the size is fixed, small_vector if it is small, or assign to a kept one",
         "it is large, made once, and kept",
         rules=_BUFFERS,
     ),
@@ -111,7 +111,7 @@ RECORDED = (
     Kind(
         "string-concatenation",
         "operator+ makes a string for each part",
-        "append the parts to one string that has reserved their sum",
+        "append the parts to one string with enough capacity reserved",
         "it is short enough to need no block",
         rules=_BUFFERS,
     ),
@@ -125,7 +125,7 @@ RECORDED = (
     Kind(
         "string-made",
         "a string is made from characters",
-        "std::string_view where the characters outlive it; otherwise assign into a string that is kept",
+        "std::string_view if the characters outlive it; otherwise assign to a kept string",
         "it is kept and the characters are not",
         rules=_BUFFERS,
     ),
@@ -145,9 +145,9 @@ RECORDED = (
     ),
     Kind(
         "deque-chunk",
-        "a deque makes a block of elements, the first one even while it is empty",
-        "an allocator from a pool, so that its blocks are used again; a vector or ring buffer where no "
-        "references to its elements are kept",
+        "a deque makes a block of elements, the first one even while empty",
+        "a pool allocator, so that its blocks are reused; a vector or ring buffer if no references to its "
+        "elements are kept",
         "elements are added at both ends and references must stay valid",
         rules=_BUFFERS,
     ),
@@ -160,27 +160,27 @@ RECORDED = (
     ),
     Kind(
         "function-object",
-        "std::function keeps what it calls in a block",
-        "a template parameter or a reference to the callable where it is called before this ends; capture "
-        "less than 16 bytes otherwise",
+        "std::function keeps its callable in a block",
+        "a template parameter or a reference to the callable if it is called before this returns; otherwise "
+        "capture less than 16 bytes",
         "it is kept for later, and captures more",
     ),
     Kind(
         "stream",
         "a stream makes its buffer",
-        "std::to_chars or std::format_to into a buffer that is kept; or keep the stream and str() it anew",
+        "std::to_chars or std::format_to into a kept buffer; or keep the stream and reset it with str()",
         "it is opened once",
         rules=("buffer_cache", "reused_buffer"),
     ),
     Kind(
         "exception",
         "throw makes an exception",
-        "return an error where it is not rare",
+        "return an error if it is not rare",
         "it is rare",
     ),
     Kind(
         "implicit-copy",
-        "a copy that the compiler wrote copies the members",
+        "a compiler-generated copy copies the members",
         "move the object, or pass it by reference",
         "both copies are needed",
         rules=_BUFFERS,
@@ -188,21 +188,21 @@ RECORDED = (
     Kind(
         "members",
         "a constructor makes the members",
-        "make fewer of these objects, or keep them and use them again",
+        "make fewer of these objects, or keep and reuse them",
         "the objects are made once",
         rules=(*_OBJECTS, "reused_buffer"),
     ),
     Kind(
         "c-allocation",
-        "a call of malloc or its like",
-        "keep the block and use it again, a local buffer where the size is small, or an arena",
-        "the block is given to somebody else",
+        "a call to malloc or a similar function",
+        "keep and reuse the block, use a local buffer if the size is small, or an arena",
+        "the block is passed to another owner",
         rules=(*_BUFFERS, "object_pool"),
     ),
     Kind(
         "call",
-        "a function allocates for its callers, or its source is not here",
-        "call it less often, or its form that takes a buffer",
+        "a function allocates for its callers, or its source is not available",
+        "call it less often, or use a variant that takes a buffer",
         "it is called once",
         rules=("reused_buffer", "object_pool", "node_pool"),
     ),

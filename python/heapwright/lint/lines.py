@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Groups stacks by the nearest line of the user's, and by what was called from there.
+"""Groups stacks by the nearest line in the user's sources, and by the function called there.
 
-A line often allocates in a library's header, inlined or not: what counts is the innermost place in a file
-that the user has, and the function that it called.
+A line often allocates in a library's header, inlined or not: what counts is the innermost place in one of
+the user's files, and the function that it called.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heapwright.model.sites import MARKS
 
 Place = tuple[str, int]  # the user's file, and the line
 
-# What the functions between allocator and line say, where explain's containers do not.
+# Kinds by the functions between allocator and line, besides explain's containers.
 _BY_HEADER = {
     "std_function.h": "function",
     "sstream": "stream",
@@ -46,8 +46,8 @@ _BY_NAME = (
 class Group(NamedTuple):
     """Stacks with the same line and the same function called there.
 
-    place: None where no frame is the user's. callee: what the line called on the way to the allocator; ""
-    = the allocator itself. kind: what the functions between say that the blocks are of; "" = nothing.
+    place: None if no frame is the user's. callee: the function called by the line towards the allocator; ""
+    = the allocator itself. kind: the kind of blocks by the functions between; "" = unknown.
     stack: one of the stacks.
     """
 
@@ -66,7 +66,7 @@ class Groups(NamedTuple):
     groups: list[Group]
 
     def as_sites(self, like: Sites) -> Sites:
-        """As explain's rules take them."""
+        """The sites as used by explain's rules."""
         sites = tuple(
             Site(number, (group.location,), group.stack) for number, group in enumerate(self.groups)
         )
@@ -74,8 +74,8 @@ class Groups(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """What a frame says: its innermost place of the user's, what it calls there, the outermost function
-    if it has no place, and what kind of block it tells of."""
+    """Facts of a frame: its innermost place in the user's sources, the function called there, the outermost
+    function if it has no place, and the kind of block."""
 
     location: Location | None
     place: Place | None
@@ -84,11 +84,11 @@ class _Frame(NamedTuple):
 
 
 def group(trace: Trace, sources: Sources, transparent: Collection[Place] = ()) -> Groups:
-    """transparent: lines to look through, to who called them."""
+    """transparent: lines to skip, attributing their blocks to callers."""
     sites = trace.sites()
     frames = _Frames(trace, sites, sources, transparent)
     parents, frame_of = trace.stack_columns["parent"].tolist(), trace.stack_columns["frame"].tolist()
-    # Of each stack: its place and the location there, what is called from it, the kind of block.
+    # For each stack: its place and the location there, the function called there, the kind of block.
     state: list[tuple[Location | None, Place | None, Location | None, str]] = [(None, None, None, "")]
     groups: list[Group] = []
     numbers: dict[object, int] = {}
@@ -156,7 +156,7 @@ class _Frames:
             return _Frame(None, None, None, "")
         inner: Location | None = None
         kind = ""
-        own = {location[:3] for location in self._sites.locations(frame)}  # what is not plumbing
+        own = {location[:3] for location in self._sites.locations(frame)}  # without plumbing
         for location in self._symbols.locations(frame):
             file = self._sources.find(location.file)
             place = (file, location.line)
@@ -169,7 +169,7 @@ class _Frames:
 
 
 def kind_of(location: Location) -> str:
-    """What a block is of, by one function on the way to the allocator."""
+    """The kind of a block, by one function on the way to the allocator."""
     found = containers.kind_of(location)
     if found and found != "heapwright":
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A member grows at several lines and is one thing: its lines are joined, and its growth is that of all."""
+"""A member that grows at several lines is one finding: joins its lines and their growth."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from heapwright.lint.kinds import KEPT_CAPACITY
 from heapwright.lint.lines import Group, Place
 from heapwright.report import units
 
-# Of these, what is to be done is done to the member, not to one of its lines.
+# For these the remedy applies to the member, not to one of its lines.
 _OF_THE_MEMBER = ("vector-growth", "string-growth", "deque-chunk", "buckets", "node-insert")
 _BUFFERS = ("new-array", "make-unique", "make-shared", "c-allocation")
-_BOUND = "hand out no buffer that is much larger than what is asked for, and bound what is kept"
-_LEAST_OBJECTS = 2  # one that only grows is data, not a pool
+_BOUND = "do not hand out buffers much larger than requested, and limit what is kept"
+_LEAST_OBJECTS = 2  # a single growing one is data, not a pool
 
 
 class Joined(NamedTuple):
-    """Groups that are one finding. kind: of kinds.RECORDED; creep: of a member that keeps its capacity."""
+    """Groups that are one finding. kind: from kinds.RECORDED; creep: for a member that keeps its capacity."""
 
     kind: str
     numbers: tuple[int, ...]
@@ -45,7 +45,7 @@ def join(named: Mapping[int, Named], groups: list[Group], growth: Growth) -> lis
 
 
 def _usr(one: Named) -> str:
-    """Of the member that has the blocks; "" = none has."""
+    """The member that has the blocks; "" = none."""
     owner = one.expression.owner if one.expression else None
     return owner.usr if owner is not None and owner.kind == MEMBER else ""
 
@@ -60,7 +60,7 @@ def _key(one: Named, place: Place | None, keeping: Mapping[str, Row]) -> object:
 
 
 def _keeping(named: Mapping[int, Named], growth: Growth) -> dict[str, Row]:
-    """By member: those of several objects whose blocks grow while their number is steady."""
+    """Members of several objects whose blocks grow while their number is steady."""
     numbers: dict[str, set[int]] = {}
     for number, one in named.items():
         if usr := _usr(one):
@@ -74,7 +74,7 @@ def _keeping(named: Mapping[int, Named], growth: Growth) -> dict[str, Row]:
 
 
 def growing(row: Row | None) -> Growing | None:
-    """As findings tell it; None where it does not surely grow, in bytes or in the size of its blocks."""
+    """The growth for findings; None without certain growth in bytes or in block size."""
     is_sure = row is not None and row.is_sure and row.slope_bytes_per_s > 0
     if row is None or not (is_sure or row.kind == CREEP):
         return None
@@ -89,12 +89,12 @@ def growing(row: Row | None) -> Growing | None:
 
 
 def message(name: str) -> str:
-    """What a member that keeps its capacity is told as."""
-    return f"{name}, a member of objects that are used again, keeps the room of its largest use"
+    """The message for a member that keeps its capacity."""
+    return f"{name}, a member of reused objects, keeps the capacity of its largest use"
 
 
 def remedy(row: Row, kind: str, peak_bytes: int) -> Remedy:
-    """At most what the blocks have grown by is to gain. kind: of what makes the blocks."""
+    """The gain is at most the growth of the blocks. kind: of what makes the blocks."""
     grown = max(0.0, row.end.mean_usable_bytes - row.begin.mean_usable_bytes)
     gain = min(int(grown * row.end.blocks), row.end.bytes)
     is_buffer = kind in _BUFFERS
@@ -103,12 +103,12 @@ def remedy(row: Row, kind: str, peak_bytes: int) -> Remedy:
         "buffer_cache" if is_buffer else "object_pool",
         bytes=gain,
         bytes_share=share(gain, peak_bytes),
-        what=f"what {units.counted(row.end.blocks, 'block')} have grown by",
+        what=f"the growth of {units.counted(row.end.blocks, 'block')}",
         when_not=KEPT_CAPACITY.when_not,
     )
 
 
 def others(groups: Iterable[Group], first: Place) -> list[Place]:
-    """The places of a finding but its first, in order."""
+    """The places of a finding except its first, in order."""
     places = dict.fromkeys(group.place for group in groups if group.place is not None)
     return [place for place in places if place != first]

@@ -24,7 +24,7 @@ from heapwright.lint.expression import (
     Owner,
 )
 
-# Of these the result is of the object that they are called of.
+# For these the result belongs to the object that they are called on.
 _SAME = ("operator[]", "operator*", "operator->", "operator<<", "at", "back", "front", "get")
 _POINTERS = ("unique_ptr", "shared_ptr", "__shared_ptr", "scoped_ptr", "intrusive_ptr")
 _ADDS = frozenset(
@@ -33,7 +33,7 @@ _ADDS = frozenset(
 
 
 def of_object(cursor: Cursor) -> Owner:
-    """Of an expression that names something which exists: the container that grows."""
+    """The owner for an expression that names an existing object: the growing container."""
     cursor = clang.bare(cursor)
     if clang.is_kind(cursor, "DECL_REF_EXPR"):
         return _of_declaration(cursor.referenced, str(cursor.spelling))
@@ -76,7 +76,7 @@ def _of_declaration(declaration: Cursor | None, name: str) -> Owner:
 
 
 def of_variable(declaration: Cursor) -> Owner:
-    """Of a variable: local, static or global."""
+    """The owner kind of a variable: local, static or global."""
     name = str(declaration.spelling)
     above = declaration.semantic_parent
     is_static = str(declaration.storage_class).endswith("STATIC")
@@ -90,7 +90,7 @@ def of_variable(declaration: Cursor) -> Owner:
 
 
 def of_value(cursor: Cursor, above: Sequence[Cursor]) -> Owner:
-    """Of what an expression makes; above: what stands around it, the outermost first."""
+    """The owner of what an expression makes; above: the enclosing cursors, outermost first."""
     inner = cursor
     for outer in reversed(above):
         found = _from(outer, inner)
@@ -101,7 +101,7 @@ def of_value(cursor: Cursor, above: Sequence[Cursor]) -> Owner:
 
 
 def _from(outer: Cursor, inner: Cursor) -> Owner | None:
-    """None: it goes on outwards."""
+    """None: continue outwards."""
     if clang.is_kind(outer, "VAR_DECL"):
         return of_variable(outer)
     if clang.is_kind(outer, "FIELD_DECL"):
@@ -110,9 +110,7 @@ def _from(outer: Cursor, inner: Cursor) -> Owner | None:
         return Owner(RETURNED)
     if clang.is_kind(outer, "CXX_THROW_EXPR"):
         return Owner(THROWN)
-    if clang.is_kind(
-        outer, "CONSTRUCTOR", "FUNCTION_TEMPLATE"
-    ):  # a constructor that is a template is the latter
+    if clang.is_kind(outer, "CONSTRUCTOR", "FUNCTION_TEMPLATE"):  # a template constructor is the latter
         return _initialized_member(outer, inner)
     if clang.is_kind(outer, "BINARY_OPERATOR"):
         return _assigned(outer, inner)
@@ -128,7 +126,7 @@ def _from(outer: Cursor, inner: Cursor) -> Owner | None:
 
 
 def _initialized_member(constructor: Cursor, inner: Cursor) -> Owner:
-    """The member whose initializer it is: it stands before it."""
+    """The member whose initializer it is: the preceding cursor."""
     before = None
     for child in constructor.get_children():
         if child == inner:
@@ -148,7 +146,7 @@ def _assigned(operator: Cursor, inner: Cursor) -> Owner | None:
 
 
 def _argument(call: Cursor, inner: Cursor) -> Owner | None:
-    """What becomes of an argument: part of what a constructor makes, an element, or gone with the call."""
+    """The owner of an argument: part of what a constructor makes, an element, or temporary."""
     called = call.referenced
     parts = list(clang.named_children(call))
     if called is not None and clang.is_kind(called, "CONSTRUCTOR"):
@@ -167,7 +165,7 @@ def _argument(call: Cursor, inner: Cursor) -> Owner | None:
     if name in ("move", "forward"):
         return None
     if parts[0] == inner:
-        return Owner(TEMPORARY)  # a method of it is called
+        return Owner(TEMPORARY)  # a method is called on it
     of_first = None
     if clang.is_method_name(parts[0], name):
         of_first = next(iter(clang.named_children(parts[0])), None)
@@ -180,8 +178,8 @@ def _argument(call: Cursor, inner: Cursor) -> Owner | None:
 
 
 def in_the_end(owner: Owner, is_pointer: bool, function: str) -> Owner:
-    """A local that its function returns is the caller's; what a plain pointer has and the function does not
-    free is somebody's. function: its text."""
+    """A local returned by its function belongs to the caller; a raw pointer that the function does not free
+    is passed on. function: its text."""
     if owner.kind != LOCAL:
         return owner
     name = re.escape(owner.name)

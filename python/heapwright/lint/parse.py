@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what stands at given lines of given files, in several processes."""
+"""Reads the expressions at given lines of given files, in several processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLACEMENT = re.compile(r"(?:::)?new\s*\((?!\s*(?:std::)?nothrow)")
 
 
 class Job(NamedTuple):
-    """One unit to parse, and the lines that are wanted of the files in it."""
+    """One unit to parse, and the wanted lines of its files."""
 
     unit: Unit
     resource: tuple[str, ...]
@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """errors: the compiler's, the first few; files: those that the unit has of the wanted ones."""
+    """errors: the compiler's first few; files: the wanted files that the unit has."""
 
     found: dict[tuple[str, int], LineFacts]
     files: frozenset[str]
@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
 
 
 def parse(job: Job) -> Parsed:
-    """Of one unit."""
+    """Checks one unit."""
     try:
         tree = clang.parse(job.unit, job.resource)
     except clang.ParseError as error:
@@ -100,7 +100,7 @@ def _joined(a: LineFacts, b: LineFacts) -> LineFacts:
 
 
 class _Walk:
-    """Down one declaration, to what touches the wanted lines."""
+    """Descends one declaration to cursors on the wanted lines."""
 
     def __init__(self, text: bytes, lines: frozenset[int]) -> None:
         self._text = text
@@ -119,7 +119,7 @@ class _Walk:
         }
 
     def visit(self, cursor: Cursor, of_call: Sequence[int] = ()) -> None:
-        """of_call: the lines of a call that the cursor is in: its arguments are made at its line as well."""
+        """of_call: the lines of the enclosing call: its arguments are also made at its line."""
         begin, end = cursor.extent.start.line, cursor.extent.end.line
         lines = [line for line in self._lines if begin <= line <= end] or list(of_call)
         if not lines:
@@ -206,7 +206,7 @@ class _Walk:
 
     @staticmethod
     def _call_line(cursor: Cursor, parts: Sequence[Cursor]) -> int:
-        """Of a method, that of its name, which may stand below its object."""
+        """The line; for a method, that of its name, which may be below its object."""
         if parts and clang.is_method_name(parts[0], str(cursor.spelling)):
             return int(parts[0].location.line)
         return int(cursor.location.line)
@@ -214,7 +214,7 @@ class _Walk:
     def _owner_of_call(self, cursor: Cursor, parts: Sequence[Cursor], name: str) -> Owner:
         if parts and clang.is_method_name(parts[0], name) and _changes(name):
             of = next(iter(clang.named_children(parts[0])), None)
-            # Of a method called without an object: this.
+            # For a method called without an object: this.
             return owners.of_object(of) if of is not None else Owner("member", "*this")
         if parts and name in ("operator+=", "operator=", "operator<<", "operator[]"):
             return owners.of_object(parts[0])
@@ -268,7 +268,7 @@ class _Walk:
 
 
 def _changes(name: str) -> bool:
-    """Whether a method of that name may make its object grow; others make something new."""
+    """Whether a method of that name may grow its object; others make something new."""
     return not name.startswith(
         ("substr", "str", "begin", "end", "to_", "get", "copy", "clone", "make", "new")
     )

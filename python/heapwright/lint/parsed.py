@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands at the lines that were asked for, and which units had to be parsed for it."""
+"""The expressions at the requested lines, and the units parsed for them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from heapwright.lint.lines import Group, Place
 from heapwright.lint.sources import Sources
 from heapwright.model import Trace
 
-_MOST_NEAR = 8  # files that called a line, looked at for one that includes it
+_MOST_NEAR = 8  # files that called a line, searched for one that includes it
 
 Progress = Callable[[str, int, int], object]
 
 
 class Input(NamedTuple):
-    """paths: only files that are these or below them; empty = all. resource: for libclang. jobs: at once."""
+    """paths: only these files or files under them; empty = all. resource: for libclang. jobs: in parallel."""
 
     trace: Trace
     sources: Sources
@@ -30,7 +30,7 @@ class Input(NamedTuple):
 
 
 class ParsedLines:
-    """What stands at the lines that were asked for so far."""
+    """The expressions at the lines requested so far."""
 
     def __init__(self, given: Input, progress: Progress) -> None:
         self._given = given
@@ -44,7 +44,7 @@ class ParsedLines:
         return self._found.get(place)
 
     def read(self, groups: Iterable[Group]) -> None:
-        """Parses the units with the lines that were not asked for before."""
+        """Parses the units with lines not requested before."""
         near: dict[str, list[str]] = {}
         wanted: dict[str, set[int]] = {}
         for group in groups:
@@ -73,7 +73,7 @@ class ParsedLines:
                 self.problems[job.unit.file] = answer.errors[0]
 
     def _units_near(self, group: Group) -> list[str]:
-        """The files of the lines that called this one: for a header, one of them includes it."""
+        """The files of the lines that called this one: one of them includes a header."""
         assert group.place is not None
         trace, sources = self._given.trace, self._given.sources
         found = [place[0] for place, _ in lines.callers(trace, sources, group.stack, group.place)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Work on files, several at once, each in a process of its own: libclang holds Python's lock."""
+"""Work on files in parallel processes, as libclang holds Python's lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 def run_all(
     work: Callable[[Job], Answer], jobs: Sequence[Job], at_once: int, progress: Callable[[int, int], object]
 ) -> list[Answer]:
-    """In the jobs' order. work is a module's function; jobs and answers are plain data."""
+    """Answers in the jobs' order. work is a module-level function; jobs and answers are plain data."""
     if min(len(jobs), at_once) <= 1:
         return [work(job) for job in jobs]
     with ProcessPoolExecutor(min(len(jobs), at_once), get_context("forkserver")) as pool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a recording to findings: its hottest lines, what stands there, what would remove it."""
+"""From a recording to findings: its hottest lines, their expressions, and how to avoid them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REASONS = (NO_LINES, ELSEWHERE, NOT_ASKED, SMALL, NOT_PARSED, NOTHING_NAMED)
 
 
 class Reason(NamedTuple):
-    """Why so many allocations are not explained, and where most of them are."""
+    """Why some allocations are not explained, and where most of them are."""
 
     reason: str
     allocations: int
@@ -46,7 +46,7 @@ class Reason(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """findings: most first. explained: allocations, of all that were recorded; lines: that explain them."""
+    """findings: most first. explained: allocations, of all recorded ones; lines: that explain them."""
 
     findings: tuple[Finding, ...]
     allocations: int
@@ -61,7 +61,7 @@ class Looked(NamedTuple):
 
 
 def look(given: Input, progress: Progress) -> Looked:
-    """Reads the recording once, twice where copies that the compiler wrote allocate."""
+    """Reads the recording once, or twice if compiler-generated copies allocate."""
     given.trace.symbols(lambda done, whole: progress("reading symbols", done, whole))
     reading = hot_lines.read(given, (), progress)
     hot = hot_lines.hot(given, reading)
@@ -81,7 +81,7 @@ def look(given: Input, progress: Progress) -> Looked:
 
 
 def _is_implicit(named: Named | None) -> bool:
-    """Nothing at the line itself says so: the compiler wrote it."""
+    """Whether it is compiler-generated: no expression at the line matches."""
     return named is not None and named.kind == "implicit-copy" and named.expression is None
 
 
@@ -148,7 +148,7 @@ class _Findings:
         )
 
     def _finding(self, joined: Joined) -> Finding:
-        """At the line that allocates most, of a creeping member at the one that holds most."""
+        """The finding at the line that allocates most, for a creeping member at the one that holds most."""
         sites = self._facts.sites
         measure = "allocations" if joined.creep is None else "live_at_end_bytes"
         numbers = sorted(joined.numbers, key=lambda number: -getattr(sites[number], measure))
@@ -181,7 +181,7 @@ class _Findings:
             remedy = members.remedy(joined.creep, named.kind, self._facts.peak.live_bytes)
             return finding._replace(message=members.message(finding.owner.name), remedy=remedy)
         remedy = remedies.choose(named.kind, finding.owner, costs, numbers, self._evidence, self._proposals)
-        if group.location[:3] not in self._sites:  # explain's call site, and replay's, is further in
+        if group.location[:3] not in self._sites:  # the call site of explain and replay is further in
             remedy = remedy._replace(replay_change="")
         return finding._replace(remedy=remedy)
 
@@ -208,7 +208,7 @@ class _Findings:
         return sums
 
     def _callers(self, numbers: Iterable[int]) -> list[str]:
-        """The next lines of the user's, with most allocations first."""
+        """The calling lines in the user's sources, most allocations first."""
         allocations = self._facts.stacks["allocations"]
         groups = self._groups.groups
         stacks = [

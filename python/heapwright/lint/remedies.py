@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What would remove a line's allocations, and a bound on what that gives.
+"""How to avoid a line's allocations, and a bound on the gain.
 
-Where a rule of explain's advice speaks of the line and fits what stands there, its figures are taken.
+If a rule of explain's advice applies to the line and fits its expression, its figures are used.
 Otherwise the bound is the time of the line's calls and of the frees of its blocks.
 """
 
@@ -29,47 +29,47 @@ from heapwright.lint.kinds import BY_NAME
 
 _MOST = 0.9
 _ALL_CALLS = "all calls of this line and the frees of its blocks"
-_STREAM_OF_OTHERS = "whoever made the stream keeps it and empties it with str(), so that it has its room"
+_STREAM_OF_OTHERS = "let the stream's owner keep it and empty it with str(), so that it keeps its buffer"
 _PER_OWNER = {
     "new-object": {
         LOCAL: "make it a local by value: it ends with its scope",
         TEMPORARY: "make it a local by value: it ends with its scope",
-        MEMBER: "make it a member by value where its type is fixed, or keep the object and use it again",
-        RETURNED: "a private heap for its class (class_heap), or by value where its type is fixed",
-        ELEMENT: "an arena or object pool for them; the objects themselves where they have one type",
-        PARAMETER: "let the caller give the storage, or take it from an object pool",
-        ARGUMENT: "pass a local by reference where the callee does not keep it; otherwise a class_heap",
+        MEMBER: "make it a member by value if its type is fixed, or keep and reuse the object",
+        RETURNED: "a private heap for its class (class_heap), or by value if its type is fixed",
+        ELEMENT: "an arena or object pool for them; store objects by value if they have one type",
+        PARAMETER: "let the caller pass the storage, or take it from an object pool",
+        ARGUMENT: "pass a local by reference if the callee does not keep it; otherwise a class_heap",
     },
     "new-array": {
-        RETURNED: "let the caller give the buffer, or keep it with its capacity where it is used again",
-        GIVEN: "keep the buffer with its capacity where it is used again; inline room where it is small",
-        LOCAL: "a local array or small_vector where it is small; otherwise one buffer that is kept",
-        MEMBER: "an array in the object where its size is fixed; else grow it only where it is too small",
+        RETURNED: "let the caller pass the buffer, or keep it with its capacity for reuse",
+        GIVEN: "keep the buffer with its capacity for reuse; inline storage if it is small",
+        LOCAL: "a local array or small_vector if it is small; otherwise one kept buffer",
+        MEMBER: "an array in the object if its size is fixed; otherwise grow it only when too small",
     },
     "vector-growth": {
-        MEMBER: "keep and clear it where its owner is made again; reserve where the count is known",
-        PARAMETER: "let the caller keep it: clear() leaves its room; reserve where the count is known",
+        MEMBER: "keep and clear it if its owner is remade; reserve if the count is known",
+        PARAMETER: "let the caller keep it: clear() keeps its capacity; reserve if the count is known",
     },
     "string-growth": {
         RETURNED: "append to a string that the caller keeps",
     },
     "string-made": {
         ELEMENT: "one buffer for the characters of all elements, and std::string_view into it",
-        ARGUMENT: "std::string_view where the callee only reads it; where it keeps it, move it in",
-        RETURNED: "write into a string that the caller keeps, or to where it goes in the end",
+        ARGUMENT: "std::string_view if the callee only reads it; if it keeps it, move it in",
+        RETURNED: "write into a string that the caller keeps, or directly to its destination",
     },
     "stream": {MEMBER: _STREAM_OF_OTHERS, PARAMETER: _STREAM_OF_OTHERS},
-    "vector-copy": {RETURNED: "return a reference, or let the caller pass one to assign into"},
+    "vector-copy": {RETURNED: "return a reference, or let the caller pass one to assign to"},
     "string-copy": {
         RETURNED: "return std::string_view or a reference",
-        ELEMENT: "move it into the container, or keep std::string_view where the characters stay",
+        ELEMENT: "move it into the container, or keep std::string_view if the characters stay",
         MEMBER: "take the parameter by value and move it in",
     },
 }
-_KEPT = "its blocks stay to the end: fewer or larger ones, or an arena"
-_FEW = 32  # blocks: their number is no cost
-_FEW_LARGE = "the blocks are few: only their size counts, and how long they are kept"
-_KEPT_OWNERS = (MEMBER, PARAMETER)  # filled by call after call, where reserve() makes it grow one by one
+_KEPT = "its blocks stay to the end: use fewer or larger ones, or an arena"
+_FEW = 32  # blocks: their number does not matter
+_FEW_LARGE = "the blocks are few: only their size and lifetime matter"
+_KEPT_OWNERS = (MEMBER, PARAMETER)  # filled by repeated calls, where reserve() makes it grow one by one
 _KEPT_KINDS = ("new-object", "new-array", "c-allocation", "make-unique")
 
 
@@ -108,7 +108,7 @@ def _general(kind: str, owner: Owner, costs: Costs, own: set[int], of: Evidence)
     if any(map(of.is_a_pool, own)):
         action, when_not = "it fills a pool: larger pieces mean fewer calls", "the pieces stay half empty"
     elif 0 < costs.allocations <= _FEW:
-        action, when_not = _FEW_LARGE, "they are as large as they have to be"
+        action, when_not = _FEW_LARGE, "they are as large as needed"
     elif kind in _KEPT_KINDS and costs.live_at_end_blocks >= _MOST * costs.allocations > 0:
         action, when_not = _KEPT, "they are few"
     time_ns = min(costs.time_ns, of.time_ns)

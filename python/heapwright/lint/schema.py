@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of lint --json, made from the document's columns."""
+"""The JSON schema of lint --json, derived from the document's columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Findings in words: for terminals, and as SARIF."""
+"""Findings as text for terminals, and as SARIF."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 _LEAST_REASON = 0.005
 _MOST = 0.9
-_MOST_LINES = 4  # of a member that are shown
+_MOST_LINES = 4  # shown for a member
 _OWNERS = {
     LOCAL: "the local {}",
     STATIC: "the static {}",
     GLOBAL: "the global {}",
     PARAMETER: "the caller, by the parameter {}",
     MEMBER: "the member {}",
-    GIVEN: "whoever the pointer {} is given to",
+    GIVEN: "the receiver of the pointer {}",
     RETURNED: "the caller: {} is returned",
     ELEMENT: "an element of {}",
-    ARGUMENT: "nobody after the call of {}",
-    TEMPORARY: "nobody: a temporary",
-    THROWN: "who catches it",
+    ARGUMENT: "none after the call of {}",
+    TEMPORARY: "none: a temporary",
+    THROWN: "the catcher",
 }
 
 
@@ -94,7 +94,9 @@ def title(row: Record) -> str:
 
 def _pairs(row: Record) -> list[tuple[str, str]]:
     loop = ", in a loop" if row["is_in_loop"] else ""
-    code = row["expression"] or f"{row['calls'] or 'nothing'} (by the recording; the sources do not show it)"
+    code = (
+        row["expression"] or f"{row['calls'] or 'nothing'} (from the recording; not visible in the sources)"
+    )
     pairs = [("code", f"{code}   in {row['function']}{loop}" if row["function"] else code)]
     if row["allocations"]:
         pairs.append(("costs", costs(row)))
@@ -112,7 +114,7 @@ def _pairs(row: Record) -> list[tuple[str, str]]:
     if gain(row):
         pairs.append(("gain", f"{gain(row)}: {row['gain_is_of']}"))
     if row["fix"]:
-        written = "   (is written)" if row["is_fixed"] else "   (--fix writes it)"
+        written = "   (applied)" if row["is_fixed"] else "   (--fix applies it)"
         pairs.append(("edit", f"{_one_line(row['fix']['old'])} → {_one_line(row['fix']['text'])}{written}"))
     if row["when_not"]:
         pairs.append(("not if", row["when_not"]))
@@ -141,7 +143,7 @@ def costs(row: Record) -> str:
 
 
 def growth(growing: Record) -> str:
-    """How it grows, and whether by more blocks or by larger ones."""
+    """How it grows, and whether by more or by larger blocks."""
     means = [units.size(growing[f"mean_bytes_at_{end}"]) for end in ("begin", "end")]
     sizes = means[1] if means[0] == means[1] else " → ".join(means)
     blocks = units.counted(growing["blocks_at_end"], "block")
@@ -150,7 +152,7 @@ def growth(growing: Record) -> str:
 
 
 def lifetime(row: Record) -> str:
-    """Who has the blocks, and how long."""
+    """Who owns the blocks, and for how long."""
     parts = []
     if row["owner"] in _OWNERS:
         name = row["owner_name"]
@@ -169,7 +171,7 @@ def lifetime(row: Record) -> str:
 
 
 def gain(row: Record) -> str:
-    """The bound; "" = none is known."""
+    """The bound; "" = not known."""
     gains = []
     if row["gain_ns"]:
         gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['gain_time_share'])} of the run)")
@@ -180,7 +182,7 @@ def gain(row: Record) -> str:
 
 
 def foot(document: Document, top: int) -> list[str]:
-    """What is not shown, and what has to be known."""
+    """What is not shown, and notes."""
     lines = []
     more = len(document["findings"]) - top
     if more > 0:
@@ -190,7 +192,7 @@ def foot(document: Document, top: int) -> list[str]:
         for key, words in (
             ("nolint", "by NOLINT"),
             ("baseline", "in the baseline"),
-            ("unchanged", "in lines that did not change"),
+            ("unchanged", "on unchanged lines"),
         )
         if (number := document["hidden"][key])
     ]
@@ -234,13 +236,13 @@ def _edit(row: Record) -> sarif_file.Edit | None:
 
 
 def sentence(row: Record) -> str:
-    """A finding in one line."""
+    """A finding on one line."""
     parts = [row["what"]]
     if row["allocations"]:
         parts.append(costs(row))
     bound = f" ({gain(row)})" if gain(row) else ""
     action = row["action"]
-    # Code keeps its letters.
+    # Code keeps its case.
     if re.match(r"[a-z]+\b(?![:.(<_])", action):
         action = f"{action[:1].upper()}{action[1:]}"
     return f"{': '.join(parts)}. {action}{bound}."

@@ -21,7 +21,7 @@ Progress = Callable[[str, int, int], object]
 
 
 class Input(NamedTuple):
-    """paths: only files that are these or below them; empty = all. resource: for libclang. jobs: at once."""
+    """paths: only these files or files under them; empty = all. resource: for libclang. jobs: in parallel."""
 
     sources: Sources
     database: Database
@@ -31,9 +31,9 @@ class Input(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """problems: what files have wrong with them. files: sources that were looked at; parsed: of these, those
-    with words that a check looks for; unread: of these, those that libclang could not read at all. left:
-    headers with such words that no source includes."""
+    """problems: errors in files. files: checked sources; parsed: those with words that a check looks for;
+    unread: those of them that libclang could not read at all. left: headers with such words that no source
+    includes."""
 
     findings: list[Finding]
     problems: list[str]
@@ -44,8 +44,8 @@ class Looked(NamedTuple):
 
 
 def look(given: Input, progress: Progress) -> Looked:
-    """Parses the units with words that a check looks for, then one for each header with such words that none
-    of these includes."""
+    """Parses the units with words that a check looks for, then one for each header with such words that these
+    do not include."""
     sources = files(given.sources, given.database, given.paths)
     headers = _below(given.sources, given.paths, HEADER_ENDINGS)
     checked = _Checked(given, progress)
@@ -60,8 +60,8 @@ def look(given: Input, progress: Progress) -> Looked:
 
 
 def _units_with(given: Input, headers: Sequence[str]) -> list[Unit]:
-    """For each header a unit that includes it, by itself or through others. One that nothing includes is
-    parsed alone, only where it was asked for by name."""
+    """For each header a unit that includes it, directly or indirectly. A header that nothing includes is
+    parsed alone, but only if requested by name."""
     if not headers:
         return []
     sources = files(given.sources, given.database, ())
@@ -78,7 +78,7 @@ def _units_with(given: Input, headers: Sequence[str]) -> list[Unit]:
 
 
 def _includer(header: str, includers: Mapping[str, Sequence[str]], sources: Collection[str]) -> str:
-    """The nearest source above it; "" = none."""
+    """The nearest source that includes it; "" = none."""
     reached = [header]
     for file in reached:
         for other in includers.get(Path(file).name, ()):
@@ -90,7 +90,7 @@ def _includer(header: str, includers: Mapping[str, Sequence[str]], sources: Coll
 
 
 class _Checked:
-    """What the units that were added have, each place once: a header is in several units."""
+    """The findings of the added units, each place once, as a header is in several units."""
 
     def __init__(self, given: Input, progress: Progress) -> None:
         self._given = given
@@ -125,7 +125,7 @@ def _may_have_some(file: str) -> bool:
 
 
 def files(sources: Sources, database: Database, paths: Sequence[str]) -> list[str]:
-    """What is compiled, of the paths: as compile_commands.json says, else all sources there."""
+    """The compiled files among the paths: those in compile_commands.json, otherwise all sources."""
     if not database.units:
         return _below(sources, paths, SOURCE_ENDINGS)
     roots = list(paths) or [str(sources.folder)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""clang-tidy's own checks that matter to allocations, with a configuration of our own."""
+"""clang-tidy's checks about allocations, with a fixed configuration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from heapwright.lint.compile import Unit
 from heapwright.lint.finding import Finding, Remedy
 from heapwright.lint.sources import Sources
 
-MISSING = "no clang-tidy is here, so its checks were not run: pip install 'heapwright[lint]'"
+MISSING = "clang-tidy is not installed, so its checks were not run: pip install 'heapwright[lint]'"
 _BY_NAME = {kind.name: kind for kind in STOCK}
-# Where ours says it of the same lines, it is said once.
+# If our check reports the same lines, it is reported once.
 _SAME = {
     "modernize-make-shared": SHARED_FROM_NEW,
     "performance-inefficient-vector-operation": NO_RESERVE,
@@ -32,14 +32,14 @@ _FINDING = re.compile(
 
 
 class Ran(NamedTuple):
-    """problems: of units that it could not read, in one line each."""
+    """problems: one line for each unit that it could not read."""
 
     findings: list[Finding]
     problems: list[str]
 
 
 def program() -> str:
-    """The one beside this Python, else in $PATH; "" = none."""
+    """The clang-tidy next to this Python, otherwise from $PATH; "" = none."""
     beside = str(Path(sys.executable).parent)
     return shutil.which("clang-tidy", path=f"{beside}{os.pathsep}{os.environ.get('PATH', os.defpath)}") or ""
 
@@ -52,7 +52,7 @@ def run(
     jobs: int,
     progress: Callable[[str, int, int], object],
 ) -> Ran:
-    """Over these units; what it says of files below the roots, each place once."""
+    """Runs it on these units; findings in files under the roots, each place once."""
     found: dict[Finding, None] = {}
     problems = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -62,13 +62,13 @@ def run(
             progress("clang-tidy", number, len(units))
             found.update((one, None) for one in _findings(done.stdout, sources, roots))
             if done.returncode and not done.stdout.strip():
-                said = (done.stderr.strip().splitlines() or ["it says no reason"])[-1]
+                said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
                 problems.append(f"clang-tidy, {sources.shown(unit.file)}: {said}")
     return Ran(sorted(found, key=lambda one: (one.file, one.line, one.column)), problems)
 
 
 def _asked(command: str, unit: Unit, sources: Sources) -> subprocess.CompletedProcess[str]:
-    """The user's .clang-tidy is neither read nor changed."""
+    """The configuration; the user's .clang-tidy is neither read nor changed."""
     checks = ",".join(("-*", *_BY_NAME))
     line = [
         command,
@@ -106,7 +106,7 @@ def _findings(said: str, sources: Sources, roots: Sequence[str]) -> Iterator[Fin
 
 
 def merged(own: Sequence[Finding], stock: Sequence[Finding]) -> list[Finding]:
-    """Both, each of the stock after what is known of its line, the rest last; without what ours say too."""
+    """Both; clang-tidy's findings after ours on the same line, the rest last, without duplicates of ours."""
     reported = {
         (one.kind, one.file, line)
         for one in own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What lint did not see, or sees as it no longer is: in words, so that it does not pass for nothing found."""
+"""Notes on sources that lint did not see or that are outdated, so that they do not look clean."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from heapwright.report import units
 
 
 def refusal(own: static.Looked, database: Database, folder: Sources) -> str:
-    """Why there was nothing to look at, or nothing that libclang could read; "" = there was."""
+    """Why there was nothing to check, or nothing that libclang could read; "" = there was."""
     if not own.files and database.units:
         return (
-            f"none of the files that {database.path} names is below {folder.folder}; give the folder that it "
-            f"was made for as --sources, or write it anew"
+            f"none of the files in {database.path} is under {folder.folder}; give the folder that it "
+            f"was made for with --sources, or regenerate it"
         )
     if not own.files:
-        return f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS"
+        return f"no C++ sources in {folder.folder}; give --sources DIR or PATHS"
     if own.parsed and own.unread == own.parsed:
         return (
             f"no file could be read, the first is {own.problems[0]}; give its flags in "
@@ -33,13 +33,13 @@ def left(headers: Sequence[str]) -> list[str]:
     if not headers:
         return []
     return [
-        f"{units.counted(len(headers), 'header')} not looked at: no source includes them; named as PATHS "
+        f"{units.counted(len(headers), 'header')} not checked: no source includes them; given as PATHS "
         f"they are parsed alone ({', '.join(headers[:3])})"
     ]
 
 
 def newer(looked: recorded.Looked, trace: Trace, folder: Sources) -> list[str]:
-    """On sources that may not be as they were compiled."""
+    """A note on sources that may have changed since they were compiled."""
     begin = trace.metadata.start_unix_ns
     files = sorted({one.file for one in looked.findings})
     changed = [file for file in files if begin and (folder.folder / file).stat().st_mtime_ns > begin]
@@ -47,8 +47,8 @@ def newer(looked: recorded.Looked, trace: Trace, folder: Sources) -> list[str]:
         return []
     names = ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
     return [
-        f"newer than the recording: {names}; where the text changed, lines are named wrongly: build and "
-        f"record anew"
+        f"newer than the recording: {names}; where the text changed, lines are wrong: rebuild and "
+        f"record again"
     ]
 
 

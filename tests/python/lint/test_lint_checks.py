@@ -166,7 +166,7 @@ def test_sarif_has_the_line_and_a_lasting_fingerprint(
         (["--sources", "{folder}", "--jobs", "-1"], "--jobs takes"),
         (["--sources", "{folder}", "--compile-commands", "{folder}"], "cannot read"),
         (["--sources", "{corpus}", "--baseline", "{folder}/none.json"], "--write-baseline writes one"),
-        (["--sources", "{corpus}", "--since", "nothing-such"], "git does not know"),
+        (["--sources", "{corpus}", "--since", "nothing-such"], "git diff failed"),
     ],
 )
 def test_bad_input_gets_one_line(

@@ -173,5 +173,5 @@ def test_the_edit_is_one_line_on_a_terminal(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "one.cpp").write_text(SHARED)
     assert run_command(["lint", "--sources", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert "new int(1) → std::make_shared<int>(1)   (--fix writes it)" in " ".join(said.out.split("\n"))
+    assert "new int(1) → std::make_shared<int>(1)   (--fix applies it)" in " ".join(said.out.split("\n"))
     assert "--fix" in said.err

@@ -35,7 +35,7 @@ def test_what_call_after_call_fills_is_not_reserved(owner: str, fits: bool) -> N
 
 
 def test_a_kept_vector_is_left_to_who_keeps_it() -> None:
-    assert "clear it where its owner is made again" in action("vector-growth", MEMBER)
+    assert "clear it if its owner is remade" in action("vector-growth", MEMBER)
     assert "let the caller keep it" in action("vector-growth", PARAMETER)
 
 

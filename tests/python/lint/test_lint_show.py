@@ -86,7 +86,7 @@ def test_the_answer_comes_first() -> None:
     first, second = show.head(document())
     assert first == "75.0 % of 1,000,000 recorded allocations are explained by 1 line."
     assert second == "Not explained: 25.0 % source not in the folder (/usr/src/other)."
-    assert "not shown: 2 by NOLINT, 1 in lines that did not change" in show.foot(document(), 10)
+    assert "not shown: 2 by NOLINT, 1 on unchanged lines" in show.foot(document(), 10)
 
 
 @pytest.mark.parametrize(

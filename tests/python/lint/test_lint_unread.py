@@ -54,7 +54,7 @@ def test_a_file_with_errors_fails(
 def test_commands_for_another_folder_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "one.cpp").write_text(MADE)
     commands(tmp_path, ("/nowhere/one.cpp", "g++ -c one.cpp"))
-    assert "is below" in refused(capsys, "--sources", str(tmp_path))
+    assert "is under" in refused(capsys, "--sources", str(tmp_path))
 
 
 def test_headers_that_no_source_includes_are_named(
@@ -66,7 +66,7 @@ def test_headers_that_no_source_includes_are_named(
     assert run_command(["lint", "--json", "--sources", str(tmp_path)]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert [note for note in notes if "no source includes" in note] == [
-        "1 header not looked at: no source includes them; named as PATHS they are parsed alone (alone.hpp)"
+        "1 header not checked: no source includes them; given as PATHS they are parsed alone (alone.hpp)"
     ]
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What is wrong whatever a recording says: few checks, each exact by type."""
+"""Checks that need no recording: few, and each exact by type."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How often a loop runs, where that can be told before it."""
+"""How often a loop runs, if that is known before it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTED = re.compile(
     r"for \([\w:]+ (\w+) ?(?:= ?0|\(0\)|\{0\}); ?\1 ?(?:<|!=) ?([\w.:>()-]+); ?(?:\+\+\1|\1\+\+)\)"
 )
 _RANGE = re.compile(r"[\w.:>()\[\]-]+")
-_LEAST_COUNT = 5  # a written one below that is not worth a line
+_LEAST_COUNT = 5  # smaller literal counts are not worth a line
 _INTEGERS = "INT UINT LONG ULONG LONGLONG ULONGLONG".split()
 _SMALL_INTEGERS = "CHAR_U UCHAR CHAR_S SCHAR SHORT USHORT".split()
 _NAMES = ("DECL_REF_EXPR", "MEMBER_REF_EXPR")
@@ -31,9 +31,9 @@ _PARTS = (
 
 
 class Bound(NamedTuple):
-    """text, text_of: the number, and what is read for it, in words of the source. of: the variables and
-    members that are read. is_steady: reading it before the loop costs and changes nothing. is_signed: it may
-    be below 0. is_own: only the function itself can change it; is_fixed: nothing can while the loop runs."""
+    """text, text_of: the number, and what is read for it, as source text. of: the variables and members
+    read. is_steady: reading it before the loop is free of cost and side effects. is_signed: it may be
+    negative. is_own: only the function itself can change it; is_fixed: nothing can while the loop runs."""
 
     text: str
     text_of: str
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
 
 
 def of_loop(seen: Seen) -> Bound | None:
-    """None = it cannot be told."""
+    """None = not known."""
     is_range = clang.is_kind(seen.cursor, "CXX_FOR_RANGE_STMT")
     return _of_range(seen) if is_range else _of_counter(seen)
 
@@ -77,7 +77,7 @@ def _of_range(seen: Seen) -> Bound | None:
     name = seen.text_of(ranges[0])
     if not _RANGE.fullmatch(name) or not _is_readable(seen, ranges[0]):
         return None
-    # Whatever changes these while a loop goes over them breaks the loop.
+    # Changing these while a loop iterates over them breaks the loop.
     return _bound(ranges[0], f"{name}.size()", name, False, std_class(ranges[0]) in _CONTIGUOUS)
 
 
@@ -89,7 +89,7 @@ def _bound(read: Cursor, text: str, text_of: str, is_signed: bool, is_fixed: boo
 
 
 def _is_counter(init: Cursor, body: Cursor, name: str) -> bool:
-    """Whether it is a number that only the loop's head changes, and that is not small enough to wrap."""
+    """Whether it is a number that only the loop's head changes, of a type large enough not to wrap."""
     made = clang.children(init)
     if len(made) != 1 or not clang.is_kind(made[0], "VAR_DECL") or made[0].spelling != name:
         return False
@@ -111,8 +111,8 @@ def _compared(loop: Cursor) -> Cursor | None:
 
 
 def _is_readable(seen: Seen, bound: Cursor) -> bool:
-    """Whether it is made of names and calls that stand in the source as they are, and of nothing that the
-    loop's head makes."""
+    """Whether it consists of names and calls written literally in the source, and of nothing declared in
+    the loop's head."""
     begin, end = seen.cursor.extent.start.offset, seen.cursor.extent.end.offset
     for one in bound.walk_preorder():
         if not clang.is_kind(one, *_PARTS):
@@ -136,7 +136,7 @@ def _is_enumerator(bound: Cursor) -> bool:
 
 
 def _value(bound: Cursor) -> int | None:
-    """Where it is written: here, or as a constant."""
+    """The literal: written here, or as a constant."""
     if _is_enumerator(bound):
         return int(bound.referenced.enum_value)
     literal = bound
@@ -155,7 +155,7 @@ def _is_small(of: Cursor) -> bool:
 
 
 def _is_steady(cursor: Cursor) -> bool:
-    """Whether it calls nothing but methods that change nothing and make nothing."""
+    """Whether it calls only methods that change and allocate nothing."""
     for one in cursor.walk_preorder():
         if not clang.is_kind(one, "CALL_EXPR"):
             continue
@@ -169,7 +169,7 @@ def _is_steady(cursor: Cursor) -> bool:
 
 
 def _is_own(read: Cursor) -> bool:
-    """Whether it is the function's own: a local, a member of one, a method of one; or constant."""
+    """Whether it belongs to the function: a local, a member or method of one; or a constant."""
     if clang.is_kind(read, "UNEXPOSED_EXPR", "PAREN_EXPR"):
         return all(map(_is_own, clang.named_children(read)))
     if clang.is_kind(read, "CALL_EXPR"):
@@ -183,7 +183,7 @@ def _is_own(read: Cursor) -> bool:
     named = read.referenced if clang.is_kind(read, "DECL_REF_EXPR") else None
     if named is None or is_pointer(read.type):
         return clang.is_kind(read, "INTEGER_LITERAL")
-    # Of what a parameter refers to the caller takes care, of a local reference this function.
+    # The target of a parameter is the caller's, that of a local reference may be this function's.
     is_alias = is_reference(named.type) and not clang.is_kind(named, "PARM_DECL")
     is_constant = read.type.is_const_qualified() and not is_alias
     return is_constant or is_own_variable(named) or _is_enumerator(read)

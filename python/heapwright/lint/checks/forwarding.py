@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether make_shared<T>(…) makes what new T(…) makes.
+"""Whether make_shared<T>(…) makes the same as new T(…).
 
-make_shared takes the arguments by reference, and what it calls stands elsewhere. There a 0 is no pointer,
-a list in braces has no type, bit-fields cannot be referred to, and only what is public is allowed.
+make_shared takes the arguments by reference and calls the constructor elsewhere. There a 0 is not a pointer,
+a braced list has no type, bit-fields cannot be referenced, and only public members are accessible.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heapwright.lint.clang import Cursor
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _LIST_OR_ZERO = re.compile(r"(?:^|,)\s*(?:\{|(?:0|NULL)\s*(?:,|$))")
 _WRITTEN_NUMBER = re.compile(r"\d*[1-9][\w.'+-]*")
-# What a lone word may be; anything else comes out of a macro.
+# What a single word may be; anything else comes from a macro.
 _WORDS = (
     "DECL_REF_EXPR MEMBER_REF_EXPR CXX_THIS_EXPR CXX_NULL_PTR_LITERAL_EXPR CXX_BOOL_LITERAL_EXPR "
     "INTEGER_LITERAL FLOATING_LITERAL CHARACTER_LITERAL STRING_LITERAL"
@@ -26,12 +26,12 @@ _WORDS = (
 
 
 def makes_the_same(seen: Seen, made: Cursor, constructor: Cursor | None, arguments: str | None) -> bool:
-    """arguments: in the parentheses, "" for braces; None = there are none."""
+    """arguments: in the parentheses, "" for braces; None = no parentheses."""
     of = made.type.get_pointee()
     given = [one for one in clang.named_children(constructor or made) if seen.text_of(one)]
     is_class = clang.is_class(of.get_canonical().get_declaration())
     if arguments is None:
-        # Without parentheses new leaves numbers as they are, make_shared sets them to 0.
+        # Without parentheses new leaves numbers uninitialized, make_shared sets them to 0.
         return constructor is not None and not of.is_pod()
     if not arguments.strip():
         own = seen.text_of(made)
@@ -59,7 +59,7 @@ def _is_forwarded(seen: Seen, argument: Cursor) -> bool:
 
 
 def _names_function(bare: Cursor) -> bool:
-    """The name of several functions has no type of its own."""
+    """Whether it names overloaded functions, which have no single type."""
     while clang.is_kind(bare, "UNARY_OPERATOR") or clang.is_wrapper(bare):
         inner = list(clang.named_children(bare))
         if len(inner) != 1:
@@ -70,8 +70,8 @@ def _names_function(bare: Cursor) -> bool:
 
 
 def _may_be_elsewhere(part: Cursor) -> bool:
-    """No reference is there to bit-fields, packed members, parts of a vector register, and constants of a
-    class, which may have no address; and what is not public is not called there."""
+    """Whether it cannot be passed by reference: bit-fields, packed members, vector register elements, class
+    constants (which may have no address); or whether it is not accessible there."""
     if clang.is_kind(part, "ARRAY_SUBSCRIPT_EXPR"):
         return all("__vector" not in str(one.type.get_canonical().spelling) for one in part.get_children())
     named = part.referenced if clang.is_kind(part, "DECL_REF_EXPR", "MEMBER_REF_EXPR", "CALL_EXPR") else None
@@ -87,7 +87,7 @@ def _may_be_elsewhere(part: Cursor) -> bool:
 
 
 def _is_packed(field: Cursor) -> bool:
-    """Whether it may stand at an address that its type does not allow."""
+    """Whether it may be at an address that is not aligned for its type."""
     around = field.semantic_parent.type
     align, most = int(field.type.get_align()), int(around.get_align())
     offset_bits = int(around.get_offset(str(field.spelling)))
@@ -95,7 +95,7 @@ def _is_packed(field: Cursor) -> bool:
 
 
 def _hides_base(argument: Cursor) -> bool:
-    """Whether it becomes one of its bases, and some of them are not public."""
+    """Whether it is converted to a base, and some bases are not public."""
     while clang.is_wrapper(argument):
         inner = list(clang.named_children(argument))
         if len(inner) != 1:
@@ -119,7 +119,7 @@ def _has_hidden_base(declared: Cursor) -> bool:
 
 
 def _is_not_captured(seen: Seen, argument: Cursor) -> bool:
-    """A constant of the function around a lambda has to be captured only where it is referred to."""
+    """Whether it is a constant of the function around a lambda: it has to be captured only if referenced."""
     around = [one for one in seen.above if clang.is_function(one) or clang.is_kind(one, "LAMBDA_EXPR")]
     begin = around[-1].extent.start.offset if around else 0
     for part in argument.walk_preorder():

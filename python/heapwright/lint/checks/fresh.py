@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a vector is empty where a loop begins, each time that it begins."""
+"""Whether a vector is empty at a loop's begin, each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heapwright.lint.clang import Cursor
 
 
 def begins_empty(seen: Seen, of: Cursor) -> bool:
-    """seen: the loop. of: names the vector."""
+    """seen: the loop. of: the expression that names the vector."""
     around = seen.above[-1]
     if not clang.is_kind(around, "COMPOUND_STMT"):
         return False
@@ -25,7 +25,7 @@ def begins_empty(seen: Seen, of: Cursor) -> bool:
 
 
 def _is_new_local(seen: Seen, before: Sequence[Cursor], declared: Cursor) -> bool:
-    """Made in the same block, empty, and not touched between."""
+    """Made empty in the same block, and untouched until the loop."""
     if not is_own_variable(declared):
         return False
     for statement in reversed(before):
@@ -39,7 +39,7 @@ def _is_new_local(seen: Seen, before: Sequence[Cursor], declared: Cursor) -> boo
 
 
 def _is_made_empty(seen: Seen, declared: Cursor) -> bool:
-    """Both by what clang says and by the text: what a macro spells is not known."""
+    """Checks both clang's tree and the text, as text from macros is not known."""
     made = [one for one in declared.get_children() if clang.is_expression(one)]
     has_no_argument = len(made) == 1 and not list(clang.named_children(made[0]))
     spelled = rf"[^=&]*\b{re.escape(declared.spelling)} ?(?:\{{\}})?"
@@ -51,12 +51,12 @@ def _touches(cursor: Cursor, declared: Cursor) -> bool:
 
 
 def _is_entered(statement: Cursor) -> bool:
-    """Whether a goto may come back to it."""
+    """Whether a goto may jump back to it."""
     return any(clang.is_kind(one, "LABEL_STMT") for one in statement.walk_preorder())
 
 
 def _is_new_member(seen: Seen, before: Sequence[Cursor], of: Cursor) -> bool:
-    """In its own class's constructor, with nothing said of it before, and nothing called that may fill it."""
+    """In its class's constructor, not mentioned before, and with no earlier call that may fill it."""
     function, member = seen.function, of.referenced
     is_own = clang.is_kind(of, "MEMBER_REF_EXPR") and not list(clang.named_children(of))
     if function is None or not is_own or not clang.is_kind(function, "CONSTRUCTOR"):
@@ -79,13 +79,13 @@ def _initializers(constructor: Cursor) -> Iterator[Cursor]:
 
 
 def _is_delegating(constructor: Cursor) -> bool:
-    """Whether another constructor of the class is called first."""
+    """Whether it delegates to another constructor first."""
     named = (one for one in _initializers(constructor) if clang.is_kind(one, "TYPE_REF"))
     return any(clang.is_name_of(one, constructor.semantic_parent) for one in named)
 
 
 def may_change_this(cursor: Cursor) -> bool:
-    """Whether the object is given away, or a method of its own is called that may change it."""
+    """Whether the object is passed on, or one of its methods is called that may change it."""
     if clang.is_kind(cursor, "MEMBER_REF_EXPR"):
         of, named = list(clang.named_children(cursor)), cursor.referenced
         is_of_this = not of or clang.is_kind(of[0], "CXX_THIS_EXPR")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checks that need no recording: ours, and those of clang-tidy that are run beside them."""
+"""The checks that need no recording: ours, and those of clang-tidy that are also run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ CHECKS = (
     Kind(
         SHARED_FROM_NEW,
         "shared_ptr takes an object made with new: a second block for the counts",
-        "std::make_shared, or make_shared_private where the constructor is private",
+        "std::make_shared, or make_shared_private if the constructor is private",
         "weak_ptr outlive large objects",
     ),
     Kind(
         NOT_RELEASED,
         "this keeps the memory",
         "swap with an empty one, or clear() and shrink_to_fit()",
-        "only the contents are meant, and the memory is used again",
+        "only the contents are meant, and the memory is reused",
     ),
     Kind(
         NO_RESERVE,
@@ -36,7 +36,7 @@ STOCK = (
     ),
     Kind(
         "performance-inefficient-string-concatenation",
-        "a loop makes a string anew to add to it",
+        "a loop makes a new string to append to it",
         "append to it",
         "the strings are short enough to need no block",
     ),
@@ -44,13 +44,13 @@ STOCK = (
         "performance-for-range-copy",
         "a loop copies each element",
         "take it by const reference",
-        "the copy is changed, or the original is",
+        "the copy or the original is changed",
     ),
     Kind(
         "performance-implicit-conversion-in-loop",
-        "a loop converts each element, and so copies it",
+        "a loop converts each element, which copies it",
         "take it as const auto&",
-        "the conversion is meant",
+        "the conversion is intended",
     ),
     Kind(
         "performance-unnecessary-copy-initialization",
@@ -68,17 +68,17 @@ STOCK = (
         "performance-move-const-arg",
         "std::move copies here",
         "remove const, or the move",
-        "the copy is meant",
+        "the copy is intended",
     ),
     Kind(
         "performance-move-constructor-init",
         "a move constructor copies a member",
         "move the member",
-        "the member has no move of its own",
+        "the member has no move constructor",
     ),
     Kind(
         "performance-no-automatic-move",
-        "a const local is copied where it is returned",
+        "a const local is copied when it is returned",
         "remove const from the local",
         "it is small",
     ),
@@ -98,36 +98,36 @@ STOCK = (
         "modernize-pass-by-value",
         "a constructor copies a parameter that could be moved",
         "take it by value and move it",
-        "callers never give a temporary",
+        "callers never pass a temporary",
     ),
     Kind(
         "modernize-shrink-to-fit",
-        "swap with a copy gives memory back",
+        "swap with a copy releases memory",
         "shrink_to_fit()",
         "the standard is older than C++11",
     ),
     Kind(
         "bugprone-multiple-new-in-one-expression",
-        "one of the blocks leaks where the other cannot be made",
+        "one of the blocks leaks if the other cannot be made",
         "make_unique or make_shared for each",
         "exceptions are off",
     ),
     Kind(
         "bugprone-suspicious-realloc-usage",
-        "the block leaks where realloc fails",
-        "keep the old pointer until realloc has given a new one",
-        "the program ends then",
+        "the block leaks if realloc fails",
+        "keep the old pointer until realloc has returned a new one",
+        "the program then ends",
     ),
     Kind(
         "bugprone-misplaced-operator-in-strlen-in-alloc",
         "the block is shorter than the text by the term within strlen()",
         "add it after strlen()",
-        "the text's first characters are left out on purpose",
+        "the first characters are omitted on purpose",
     ),
     Kind(
         "bugprone-misplaced-pointer-arithmetic-in-alloc",
         "the term is added to the pointer, not to the size",
         "add it within the parentheses",
-        "the pointer is meant to point into the block",
+        "the pointer is intended to point into the block",
     ),
 )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Loops that add to a vector as often as can be told before, without reserve.
+"""Loops that append a known number of times to a vector, without reserve.
 
-Only of vectors that begin empty: locals, and members in their constructor. On a member of a function that
-is called again and again reserve does harm: it grows to the exact size each time.
+Only for vectors that start empty: locals, and members in their constructor. For a member filled by
+repeated calls reserve does harm: it grows to the exact size each time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def find(seen: Seen) -> Iterator[Problem]:
 
 
 def _is_filled(seen: Seen, of: Cursor, body: Cursor, each: int) -> bool:
-    """Whether the statements add to it, and nothing else does, takes elements out, or gives it away."""
+    """Whether the statements append to it, and nothing else appends, removes elements, or passes it on."""
     if seen.text_of(of) != of.spelling:
         return False  # a macro
     is_member = not clang.is_kind(of, "DECL_REF_EXPR")
@@ -61,7 +61,7 @@ def _is_filled(seen: Seen, of: Cursor, body: Cursor, each: int) -> bool:
 
 
 def _is_known(seen: Seen, bound: Bound, body: Cursor, of: Cursor) -> bool:
-    """Whether the body leaves the loop's count as it is."""
+    """Whether the body does not change the loop's count."""
     if not all(only_read(body, one) for one in bound.of):
         return False
     if bound.is_fixed:
@@ -73,14 +73,14 @@ def _is_known(seen: Seen, bound: Bound, body: Cursor, of: Cursor) -> bool:
 
 
 def _reserve(seen: Seen, name: str, bound: Bound, each: int) -> tuple[str, Fix | None]:
-    """each: how many elements a round adds."""
+    """each: elements appended per iteration."""
     if not bound.is_steady:
         return f"keep {bound.text_of} in a variable, and {name}.reserve its count before the loop", None
     text = f"{bound.text} > 0 ? {bound.text} : 0" if bound.is_signed else bound.text
     call = f"{name}.reserve({f'{each} * ({text})' if each > 1 else text});"
     begin = seen.cursor.extent.start.offset
     head = seen.text[begin : clang.children(seen.cursor)[-1].extent.start.offset].rstrip()
-    # A product of a signed count may be too large for it.
+    # A product with a signed count may overflow.
     is_safe = head.startswith(b"for") and _stands_alone(seen) and not (bound.is_signed and each > 1)
     by = f"{call}{break_at(seen.text, begin)}{head.decode(errors='replace')}"
     fix = replacing(seen.text, begin, begin + len(head), by) if is_safe else None
@@ -88,8 +88,8 @@ def _reserve(seen: Seen, name: str, bound: Bound, each: int) -> tuple[str, Fix |
 
 
 def _stands_alone(seen: Seen) -> bool:
-    """Whether nothing between the statement before it and the loop belongs to the loop: a pragma, the
-    preprocessor's other branch, a macro."""
+    """Whether nothing between the previous statement and the loop belongs to the loop: a pragma, another
+    preprocessor branch, a macro."""
     around, begin = seen.above[-1], seen.cursor.extent.start.offset
     ends = [one.extent.end.offset for one in around.get_children() if one.extent.end.offset <= begin]
     between = seen.text[max(ends, default=around.extent.start.offset + 1) : begin]
@@ -102,7 +102,7 @@ def _statements(body: Cursor) -> list[Cursor]:
 
 
 def _bare_statement(statement: Cursor) -> Cursor:
-    """Temporaries wrap the call."""
+    """The call without wrapping temporaries."""
     while clang.is_wrapper(statement):
         inner = clang.children(statement)
         if len(inner) != 1:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What is meant to give memory back, and keeps it.
+"""Code meant to release memory that keeps it.
 
-By type, as the standard library does it; tests/python/lint/test_lint_matrix.py runs each spelling:
+By type, as in the standard library; tests/python/lint/test_lint_matrix.py runs each spelling:
 
     kept        vector, string: reserve(0), resize(0), clear(), = {}; string: = "", = std::string()
-    given back  swap with an empty one, clear() and shrink_to_fit(), vector: = std::vector<T>()
+    released    swap with an empty one, clear() and shrink_to_fit(), vector: = std::vector<T>()
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from heapwright.lint.clang import Cursor
 from heapwright.lint.expression import GLOBAL, MEMBER, STATIC
 from heapwright.lint.finding import Fix
 
-# Functions whose name says that memory is what they are about.
+# Functions whose name refers to memory.
 _NAMES = (
     r"(?:release|free|trim|shrink|purge|reclaim|give_?back|drop)_?(?:all_?)?(?:unused_?)?"
     r"(?:mem|memory|buffers?|storage|caches?|heap|capacity|pools?)$|^(?:shrink|shrink_?to_?fit|trim)$"
@@ -38,7 +38,7 @@ _RELEASES = re.compile(_NAMES, re.IGNORECASE)
 _DEFINED = _NAMES.replace("^", r"\b").replace("$", r"\s*\([^;{}]*\{")
 WORDS = (re.compile(rf"\breserve\s*\(\s*0\s*\)|(?i:{_DEFINED})".encode()),)
 _CLASSES = {"vector": "vector", "basic_string": "string"}
-# As the source spells them: no macro and no comment is in them.
+# As spelled in the source: without macros and comments.
 _OBJECT = re.compile(r"[\w:.>()\[\]+*-]+")
 _CALLED = re.compile(r" ?(?:\. ?(?:reserve|resize|clear) ?\(|=)")
 _FILLS = "push_back|emplace_back|insert|emplace|append|assign|resize|reserve"
@@ -46,7 +46,7 @@ _GIVES_BACK = ("shrink_to_fit", "swap")
 
 
 def find(seen: Seen) -> Iterator[Problem]:
-    """reserve(0) anywhere; the rest in functions that are about memory, of what outlives them."""
+    """reserve(0) anywhere; the rest in functions about memory, for objects that outlive them."""
     cursor = seen.cursor
     if not clang.is_kind(cursor, "CALL_EXPR"):
         return
@@ -69,8 +69,8 @@ def find(seen: Seen) -> Iterator[Problem]:
 
 
 def _steps(seen: Seen, of: Cursor, what: str) -> list[str]:
-    """What does the same and gives the memory back; reserve(0) leaves the elements. None where a macro hides
-    the object, its name may stand for another one then, or shrink_to_fit() cannot move the elements."""
+    """The code that does the same and releases the memory; reserve(0) keeps the elements. None if a macro
+    hides the object, its name may then mean another one, or shrink_to_fit() cannot move the elements."""
     name = seen.text_of(of)
     if not _spells(seen, name):
         return []
@@ -97,7 +97,7 @@ def _fix(seen: Seen, steps: list[str]) -> Fix | None:
 
 
 def _attempt(seen: Seen) -> tuple[str, Cursor, bool] | None:
-    """The spelling, the object, and whether nothing else can be meant."""
+    """The spelling, the object, and whether the intent is certain."""
     call = method_call(seen.cursor)
     if call is not None and std_class(call[1]) in _CLASSES:
         name, of, arguments = call
@@ -125,13 +125,13 @@ def _is_about_memory(seen: Seen) -> bool:
 
 
 def _is_reserved(seen: Seen, name: str) -> bool:
-    """reserve(0) of the same is told instead."""
+    """Whether reserve(0) of the same is reported instead."""
     function = seen.function
     return function is not None and f"{name}.reserve(0)" in seen.text_of(function)
 
 
 def _is_filled_again(seen: Seen, name: str) -> bool:
-    """Later in the function: then the memory is meant to stay."""
+    """Whether it is used later in the function: then the memory is meant to stay."""
     function = seen.function
     if function is None:
         return False
@@ -141,7 +141,7 @@ def _is_filled_again(seen: Seen, name: str) -> bool:
 
 
 def _is_given_back(seen: Seen, name: str) -> bool:
-    """Something in the same function does give it back."""
+    """Whether something in the same function does release it."""
     function = seen.function
     if function is None:
         return False

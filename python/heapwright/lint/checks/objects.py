@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be told of an object: whether its name stands for it alone, and whether its type moves."""
+"""Properties of an object: whether its name is unambiguous, and whether its type can be moved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from heapwright.lint import clang
 from heapwright.lint.clang import Cursor
 
-# Of std: these move whatever they hold, those where what they hold does.
+# From std: these are movable whatever they hold, those if their contents are.
 _MOVE = frozenset(
     "basic_string vector deque list forward_list map multimap set multiset unordered_map unordered_multimap "
     "unordered_set unordered_multiset unique_ptr shared_ptr weak_ptr function basic_string_view span".split()
@@ -18,8 +18,8 @@ _MOVE_AS_THEIRS = ("array", "pair", "tuple", "optional")
 
 
 def is_fixed(cursor: Cursor) -> bool:
-    """Whether it names the same object however often it is evaluated, whatever is done between: a variable, a
-    member of one or of this. Not through pointers, indexes, calls, or members that are references."""
+    """Whether it always names the same object: a variable, a member of one or of this. Not through pointers,
+    indexes, calls, or members that are references."""
     if clang.is_kind(cursor, "UNEXPOSED_EXPR", "PAREN_EXPR", "MEMBER_REF_EXPR"):
         inner = list(clang.named_children(cursor))
         if len(inner) > 1:
@@ -47,13 +47,13 @@ def is_pointer(of: Any) -> bool:
 
 
 def bases(declared: Cursor) -> list[Cursor]:
-    """As they are named, without those that they have themselves."""
+    """Template arguments by name, without nested ones."""
     return [one for one in declared.get_children() if clang.is_kind(one, "CXX_BASE_SPECIFIER")]
 
 
 def lineage(declared: Cursor) -> Iterator[Cursor]:
-    """The class and all that it inherits from, each once: a template may inherit from itself. Of a class that
-    is made from a template, the template; a base that depends on its parameters is no class."""
+    """The class and all its bases, each once: a template may inherit from itself. For a class made from a
+    template, the template; a base that depends on its parameters is not a class."""
     waiting, known = [declared], set()
     while waiting:
         one = clang.shown_class(waiting.pop())
@@ -64,7 +64,7 @@ def lineage(declared: Cursor) -> Iterator[Cursor]:
 
 
 def moves(of: Any) -> bool:
-    """Whether a value of this type can be moved or copied; False where that is not known."""
+    """Whether a value of this type can be moved or copied; False if not known."""
     plain = of.get_canonical()
     element = plain.get_array_element_type()
     if element.spelling:
@@ -84,12 +84,12 @@ def moves(of: Any) -> bool:
     if any((one.is_copy_constructor() or one.is_move_constructor()) and not is_usable(one) for one in own):
         return False
     held = [one.type for one in parts if clang.is_kind(one, "FIELD_DECL", "CXX_BASE_SPECIFIER")]
-    # Of a class template's class nothing is shown.
+    # For a class template's class clang shows nothing.
     return all(map(moves, held)) and (bool(parts) or plain.get_num_template_arguments() <= 0)
 
 
 def is_usable(method: Cursor) -> bool:
-    """From everywhere."""
+    """Whether it is accessible from everywhere."""
     return is_public(method) and not method.is_deleted_method()
 
 

@@ -17,7 +17,7 @@ _WORDS = tuple(check.WORDS for check in (shared_from_new, not_released, no_reser
 
 
 class Job(NamedTuple):
-    """roots: files that are these or below them are looked at, headers too."""
+    """roots: checks these files and files under them, including headers."""
 
     unit: Unit
     resource: tuple[str, ...]
@@ -25,7 +25,7 @@ class Job(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """By file. files: what the unit is made of, of the roots; empty where it was not parsed."""
+    """Findings by file. files: the unit's files under the roots; empty if it was not parsed."""
 
     problems: dict[str, list[Problem]]
     files: frozenset[str]
@@ -33,12 +33,12 @@ class Checked(NamedTuple):
 
 
 def may_have_some(text: bytes) -> bool:
-    """Whether these words could be what a check looks for: whatever it finds is spelled out."""
+    """Whether the text could have a finding: every check's findings contain certain words."""
     return any(all(word.search(text) for word in words) for words in _WORDS)
 
 
 def check(job: Job) -> Checked:
-    """Of one unit."""
+    """Checks one unit."""
     try:
         tree = clang.parse(job.unit, job.resource)
     except clang.ParseError as error:
@@ -63,7 +63,7 @@ def check(job: Job) -> Checked:
 
 
 def _own(tree: object, job: Job) -> set[str]:
-    """The unit's files that are of the roots."""
+    """The unit's files under the roots."""
     names = {job.unit.file, *(one.include.name for one in tree.get_includes())}  # type: ignore[attr-defined]
     files = {os.path.realpath(name) for name in names}
     return {file for file in files if any(Path(file).is_relative_to(root) for root in job.roots)}

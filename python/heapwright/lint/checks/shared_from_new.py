@@ -32,7 +32,7 @@ _SHORT = 40
 
 
 def find(seen: Seen) -> Iterator[Problem]:
-    """One block for the object, one for the counts, where make_shared takes one."""
+    """One block for the object and one for the counts; make_shared needs one in all."""
     made = _made(seen.cursor)
     if made is None or _is_left_alone(seen, made):
         return
@@ -84,7 +84,7 @@ def _source(seen: Seen, cursor: Cursor) -> str:
 
 
 def _is_left_alone(seen: Seen, made: Cursor) -> bool:
-    """Arrays, placement, and classes with an operator new of their own."""
+    """Arrays, placement new, and classes with their own operator new."""
     text = seen.text_of(made)
     if not text.startswith(("new ", "::new ")) or text.startswith(("new (", "::new (")):
         return True
@@ -94,7 +94,7 @@ def _is_left_alone(seen: Seen, made: Cursor) -> bool:
 
 
 def _is_of_array(cursor: Cursor, made: Cursor) -> bool:
-    """By the name of its type, or by the pointer's."""
+    """The name of its type, or the pointer's."""
     reset = method_call(cursor) if cursor.spelling == "reset" else None
     pointer = (reset[1] if reset else cursor).type.get_canonical()
     names = [one.type for one in made.get_children() if clang.is_kind(one, "TYPE_REF")]
@@ -105,7 +105,7 @@ def _is_of_array(cursor: Cursor, made: Cursor) -> bool:
 
 
 def _is_cast(cursor: Cursor, made: Cursor) -> bool:
-    """Whether what new gives is cast before the pointer takes it."""
+    """Whether the result of new is cast before the pointer takes it."""
     for one in cursor.walk_preorder():
         if one == made:
             return False
@@ -115,7 +115,7 @@ def _is_cast(cursor: Cursor, made: Cursor) -> bool:
 
 
 def _has_own_new(declared: Cursor) -> bool:
-    """The class or one that it inherits from, or may inherit from."""
+    """Whether the class or a possible base has its own operator new or delete."""
     if not clang.is_class(declared):
         return False
     names = (member.spelling for one in lineage(declared) for member in one.get_children())
@@ -124,10 +124,10 @@ def _has_own_new(declared: Cursor) -> bool:
 
 
 def _fix(seen: Seen, made: Cursor, constructor: Cursor | None, text: re.Match[str]) -> Fix | None:
-    """make_shared in place of new: what it gives is moved into the pointer that is made, whose type stays as
-    it is. In place of reset it is assigned."""
+    """make_shared instead of new: its result is moved into the pointer, whose type stays the same. Instead
+    of reset it is assigned."""
     pointee = str(made.type.get_pointee().spelling)
-    # Else the type is deduced, or a macro stands for more than a type.
+    # Otherwise the type is deduced, or a macro contains more than a type.
     is_spelled = "".join(text["type"].split()) == "".join(pointee.split())
     arguments = "" if text["braces"] else text["arguments"]
     is_alike = is_spelled and not _is_cast(seen.cursor, made)

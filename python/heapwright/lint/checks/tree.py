@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the checks ask of syntax trees."""
+"""Queries on syntax trees for the checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATEMENTS = (
 
 
 class Seen(NamedTuple):
-    """A cursor, with what stands around it (the outermost first) and its file's text."""
+    """A cursor, with the cursors around it (outermost first) and its file's text."""
 
     cursor: Cursor
     above: Sequence[Cursor]
@@ -31,13 +31,13 @@ class Seen(NamedTuple):
         return next((one for one in reversed(self.above) if clang.is_function(one)), None)
 
     def text_of(self, cursor: Cursor | None = None) -> str:
-        """The source, in one line."""
+        """The source on one line."""
         extent = (self.cursor if cursor is None else cursor).extent
         return " ".join(self.text[extent.start.offset : extent.end.offset].decode(errors="replace").split())
 
 
 class Problem(NamedTuple):
-    """kind: of checks.kinds; message, action: "" = as the kind says. fix: None where no edit is known."""
+    """kind: from checks.kinds; message, action: "" = those of the kind. fix: None if no edit is known."""
 
     kind: str
     line: int
@@ -53,12 +53,12 @@ class Problem(NamedTuple):
 
 
 def walk(cursor: Cursor, text: bytes, may: Callable[[bytes], bool], above: list[Any]) -> Iterator[Seen]:
-    """All below, the outer first, of declarations whose text may have something. Templates are left out:
-    their types are not known. So is what is included within a namespace: the text is another one."""
+    """All cursors below, outermost first, of declarations whose text may have findings. Without templates,
+    whose types are not known, and files included within a namespace, whose text is separate."""
     if clang.is_kind(cursor, *_TEMPLATES):
         return
     if not above or clang.is_scope(above[-1]):
-        # Python takes longer to look at a tree than clang to make it.
+        # Walking a tree in Python takes longer than building it in clang.
         extent = cursor.extent
         if not may(text[extent.start.offset : extent.end.offset]):
             return
@@ -77,7 +77,7 @@ def _is_in_one_file(cursor: Cursor, other: Cursor) -> bool:
 
 
 def method_call(cursor: Cursor) -> tuple[str, Cursor, list[Cursor]] | None:
-    """Of a call of a method of something: its name, the something, the arguments."""
+    """Of a method call: the name, the object, the arguments."""
     if not clang.is_kind(cursor, "CALL_EXPR"):
         return None
     parts = list(clang.named_children(cursor))
@@ -88,7 +88,7 @@ def method_call(cursor: Cursor) -> tuple[str, Cursor, list[Cursor]] | None:
 
 
 def std_class(cursor: Cursor) -> str:
-    """The class template of std that the expression is an object of: vector, basic_string; "" = none."""
+    """The std class template of the expression's type: vector, basic_string; "" = none."""
     name = str(cursor.type.get_canonical().spelling).removeprefix("const ")
     if not name.startswith("std::"):
         return ""
@@ -123,8 +123,8 @@ def problem(
 
 
 def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
-    """The edit that puts something in place of these bytes of a file; None where its lines are not ASCII, or
-    the preprocessor chooses among them."""
+    """The edit that replaces these bytes of a file; None if its lines are not ASCII, or contain preprocessor
+    branches."""
     first = text.rfind(b"\n", 0, begin) + 1
     last = text.rfind(b"\n", 0, end) + 1
     rest = text.find(b"\n", end)
@@ -145,25 +145,25 @@ def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
 
 
 def break_at(text: bytes, offset: int) -> str:
-    """What stands between two statements, of which the first begins at this place: a line of its own for
-    each, where that one has its own."""
+    """The separator of two statements, the first of which begins here: a line break if it is on a separate
+    line."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
     return f"\n{line.decode()}" if not line.strip() else " "
 
 
 def is_discarded(seen: Seen) -> bool:
-    """Whether it is a statement whose value nothing takes, whatever its type: no cast, no return."""
+    """Whether it is a statement whose value is unused: no cast, no return."""
     around = [one for one in seen.above if not clang.is_kind(one, "UNEXPOSED_EXPR", "PAREN_EXPR")]
     return clang.is_kind(around[-1], *_STATEMENTS) and not clang.is_kind(around[-2], "StmtExpr")
 
 
 def is_statement(seen: Seen) -> bool:
-    """Whether it stands between braces on its own, so that another one may stand beside it. Not where the
-    last one's value is that of the braces."""
+    """Whether it is a separate statement in braces, so that another one may be added. Not if the value of the
+    last one is that of the braces."""
     around = [one for one in seen.above if not clang.is_wrapper(one)]
     return clang.is_kind(around[-1], "COMPOUND_STMT") and not clang.is_kind(around[-2], "StmtExpr")
 
 
 def parent(seen: Seen) -> Cursor:
-    """What it stands in, without what only wraps it."""
+    """The enclosing cursor, without mere wrappers."""
     return next(one for one in reversed(seen.above) if not clang.is_wrapper(one))

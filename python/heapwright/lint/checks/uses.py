@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How variables and members are used: whether a piece of a function only reads them.
+"""How variables and members are used: whether part of a function only reads them.
 
-libclang wraps what is read in an implicit conversion, to its value or to const. What stands there bare is
-assigned, referred to, or given away, and so may change.
+libclang wraps reads in an implicit conversion, to the value or to const. Bare mentions are assigned,
+referenced or passed on, and so may change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Path = Sequence[Cursor]  # the cursors down to a mention, which is the last
 
 
 def mentions(cursor: Cursor, declared: Cursor, above: tuple[Cursor, ...] = ()) -> Iterator[Path]:
-    """Wherever this declaration is named below the cursor."""
+    """All mentions of this declaration below the cursor."""
     path = (*above, cursor)
     is_name = clang.is_kind(cursor, "DECL_REF_EXPR", "MEMBER_REF_EXPR", "MEMBER_REF")
     if is_name and clang.is_name_of(cursor, declared):
@@ -34,7 +34,7 @@ def mentions(cursor: Cursor, declared: Cursor, above: tuple[Cursor, ...] = ()) -
 
 
 def reads(path: Path) -> bool:
-    """Whether what is named there stays as it is."""
+    """Whether the mention does not change it."""
     named, around = path[-1], _around(path)
     if named.type.is_const_qualified() or around is None:
         return True
@@ -55,7 +55,7 @@ def _around(path: Path) -> Cursor | None:
 
 
 def _member_reads(member: Cursor) -> bool:
-    """Of what a member is named of: another member of it is looked at for itself."""
+    """Whether it is the object of a member access to another member, which is checked separately."""
     named = member.referenced
     if named is None or clang.is_kind(named, "FIELD_DECL"):
         return named is not None
@@ -67,8 +67,8 @@ def only_read(cursor: Cursor, declared: Cursor) -> bool:
 
 
 def has_alias(function: Cursor, declared: Cursor, loop: Cursor) -> bool:
-    """Whether something of the function outside the loop may change the variable within it: a reference, a
-    pointer, a lambda."""
+    """Whether something outside the loop may change the variable within it: a reference, a pointer, a
+    lambda."""
     return any(_is_kept(path, loop) for path in mentions(function, declared) if not reads(path))
 
 
@@ -88,7 +88,7 @@ def _is_kept(path: Path, loop: Cursor) -> bool:
 
 
 def is_calm(body: Cursor, target: Cursor) -> bool:
-    """Whether nothing in the body may change what lies outside it, except what it adds to the target."""
+    """Whether the body changes nothing outside it, except by appending to the target."""
     return all(_is_calm(one, target) for one in body.walk_preorder())
 
 
@@ -104,7 +104,7 @@ def _is_calm(part: Cursor, target: Cursor) -> bool:
 
 
 def _is_place(cursor: Cursor) -> bool:
-    """Whether it may be assigned to, where nothing reads it."""
+    """Whether it may be assigned to, as nothing reads it."""
     if clang.is_kind(cursor, "CALL_EXPR"):
         return is_reference(cursor.type) or is_reference(
             getattr(cursor.referenced, "result_type", cursor.type)
@@ -118,7 +118,7 @@ def _is_own_local(cursor: Cursor) -> bool:
 
 
 def is_own_variable(named: Cursor) -> bool:
-    """Whether it is a function's, and begins anew in each call."""
+    """Whether it is local to a function, and new in each call."""
     if not clang.is_kind(named, "VAR_DECL", "PARM_DECL") or is_reference(named.type):
         return False
     above = named.semantic_parent
