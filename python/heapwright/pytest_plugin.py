@@ -40,13 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--heapwright",
         action="store_true",
-        help="Record the tests' heap calls, and fail where one is above the limits of @pytest.mark.heap.",
+        help="Record the tests' heap calls, and fail if a test exceeds the limits of @pytest.mark.heap.",
     )
     group.addoption(
         "--heapwright-only",
         action="append",
         metavar="LIBRARY",
-        help="Count call sites in this library alone (_shop*.so). Repeatable; setting: heapwright_only.",
+        help="Count only call sites in this library (_shop*.so). Repeatable; setting: heapwright_only.",
     )
     group.addoption("--heapwright-keep", metavar="FOLDER", help="Keep the recording in this folder.")
     parser.addini("heapwright_only", "Libraries whose call sites count, for --heapwright.", type="args")
@@ -76,7 +76,7 @@ def _limits_of(item: pytest.Item) -> dict[str, int]:
         if marker.kwargs and not marker.args:
             return {_KEYS[name]: value for name, value in marker.kwargs.items()}
     raise pytest.UsageError(
-        f"{item.nodeid}: @pytest.mark.heap takes {'=N, '.join(_KEYS)}=N, whole numbers from 0 on"
+        f"{item.nodeid}: @pytest.mark.heap takes {'=N, '.join(_KEYS)}=N, whole numbers of at least 0"
     )
 
 
@@ -123,7 +123,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if not config.getoption("heapwright") or _LIMITS_FILE in os.environ:
         return None
     if getattr(config.option, "numprocesses", None):
-        raise pytest.UsageError("--heapwright records one process: leave out -n")
+        raise pytest.UsageError("--heapwright records one process: omit -n")
     from heapwright.cli.errors import InputError
     from heapwright.gate.budget import BudgetError
 

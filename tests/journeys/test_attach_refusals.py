@@ -220,7 +220,7 @@ def test_a_name_of_processes_that_do_not_count(tmp_path: Path) -> None:
         time.sleep(0.2)
         result = ask("top", "two_of_us", "--once", "--interval", "0.1")
         assert result.returncode == 2
-        assert "2 processes are called two_of_us, and none has counters; " in result.stderr
+        assert "2 processes are called two_of_us, but none has counters; " in result.stderr
         one.kill()
         other.kill()
 

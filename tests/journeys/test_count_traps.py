@@ -21,7 +21,7 @@ def build(source: str, target: Path, *options: str, compiler: str = "g++") -> Pa
 def test_a_limit_of_file_sizes_ends_no_program() -> None:
     document = count(programs / "stacks", prefix=("prlimit", "--fsize=100000"))
     assert (document["exit_code"], document["processes"]) == (0, [])
-    assert "the size of files is limited" in document["notes"][0]
+    assert "file sizes are limited" in document["notes"][0]
 
 
 fails = """

@@ -120,8 +120,8 @@ def test_before_and_after_a_kill_for_want_of_memory_samples_are_written(
     assert grower.returncode == 137
     (before,) = dumped(tmp_path, "oom")
     (after,) = dumped(tmp_path, "killed")
-    assert "is near its end: its cgroup has" in said
-    assert "was killed when memory had run out" in said
+    assert "is near the limit: its cgroup has" in said
+    assert "was killed when memory ran out" in said
     for path in (before, after):
         assert "INCOMPLETE" not in explained(path)
 
@@ -132,7 +132,7 @@ def test_a_program_that_somebody_else_kills_leaves_nothing(tmp_path: Path) -> No
     )
     _, said = killed.communicate(timeout=60)
     assert killed.returncode == 137
-    assert "memory had run out" not in said
+    assert "memory ran out" not in said
     assert not list(tmp_path.iterdir())
 
 

@@ -141,7 +141,7 @@ def grown(process: int) -> list[dict[str, Any]]:
 
 def screen(process: int) -> str:
     text = ask("top", str(process), "--once", "--interval", "0.1").stdout
-    return text if "Sites that grow" in text and "keep_session" in text else ""
+    return text if "Growing sites" in text and "keep_session" in text else ""
 
 
 def test_the_planted_growth_is_named_while_it_goes_on() -> None:

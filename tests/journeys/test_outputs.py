@@ -96,7 +96,7 @@ def test_a_full_disk_is_one_line(trace: Path, tmp_path: Path, name: str) -> None
     lines = [
         line
         for line in said.stderr.decode().splitlines()
-        if not line.startswith("next: ") and "events in" not in line and "not here:" not in line
+        if not line.startswith("next: ") and "events in" not in line and "not installed:" not in line
     ]
     assert len(lines) == 1, lines
     assert lines[0].startswith("heapwright: cannot write")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The field experiments on any allocator: found, run, compared, drawn."""
+"""Experiments on any allocator: finds, runs, compares and draws them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was seen, in one sentence per part."""
+"""The results, in one sentence per part."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) ->
     value = units.number(rows[0][1], figure.unit)
     if min(len(result_of(case_record, name)["runs"]) for name, _, _ in rows) < 2:
         values = sorted(median for _, median, _ in rows)
-        return f"{case.name}: {value_range(values, figure)}; one run ranks nothing"
+        return f"{case.name}: {value_range(values, figure)}; a single run gives no ranking"
     if last_rank == rows[0][2]:
         return f"{case.name}: all are equal within the noise, at {value}"
     ratio = max(last, rows[0][1]) / min(last, rows[0][1]) if min(last, rows[0][1]) > 0 else 0
@@ -78,7 +78,7 @@ def seen(part: Part, part_record: Mapping[str, Any]) -> str:
     """The part's first figure: which allocator leads in the first and the last case."""
     figure = part.figures[0]
     if figure.of_load:
-        return f"{_by_case(part_record, figure)}; the allocator has no part in it."
+        return f"{_by_case(part_record, figure)}; independent of the allocator."
     by_name = {case.name: case for case in part.cases}
     records = part_record["cases"]
     shown = records if len(records) <= 3 else [records[0], records[-1]]
@@ -112,7 +112,7 @@ def _compared(part: Part, part_record: Mapping[str, Any]) -> list[str]:
             most = slow[first] / least[first]
             sentences.append(
                 f"Of the {whole} of {said.fast} on {first}, {said.least} is {rest}:"
-                f" nothing could gain more than {most:.3g} times."
+                f" the largest possible gain is {most:.3g} times."
             )
     return sentences
 

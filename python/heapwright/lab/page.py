@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Results as one offline page, without a script."""
+"""Results as an offline page, without a script."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def render(experiments: Sequence[Experiment], document: Record) -> str:
 
 def _lead(document: Record) -> str:
     return (
-        f"Field experiments on heap cost, run on {len(document['allocators'])} allocators. Every repetition "
-        "is a fresh process, the allocators take turns, and a figure is the median of the runs; ± is the "
-        f"median distance from it. {tables.BEST} marks the best and whatever equals it: a difference inside "
-        "the spread, or below the noise of an allocator against itself, counts as none, and where all are "
-        "equal, or ran once, nothing is marked."
+        f"Experiments on heap cost, run on {len(document['allocators'])} allocators. Every repetition is a "
+        "fresh process, the allocators alternate, and a figure is the median of the runs; ± is the median "
+        f"distance from it. {tables.BEST} marks the best and those equal to it: a difference within the "
+        "spread, or below the noise of an allocator against itself, does not count. If all are equal, or "
+        "ran once, nothing is marked."
     )
 
 
@@ -53,9 +53,12 @@ def _circumstances(document: Record) -> Iterable[tuple[str, Child]]:
     )
     yield "allocators", ", ".join(tables.title_of(allocator) for allocator in document["allocators"])
     if document["missing"]:
-        yield "not here", ", ".join(f"{one['name']} ({one['brought_by']})" for one in document["missing"])
+        yield (
+            "not installed",
+            ", ".join(f"{one['name']} ({one['brought_by']})" for one in document["missing"]),
+        )
     pinned = document["pinned_to"]
-    where = "" if pinned is None else f", one-thread loads pinned to CPU {pinned}"
+    where = "" if pinned is None else f", single-threaded loads pinned to CPU {pinned}"
     yield "load", f"seed {document['seed']}, scale {document['scale']}{where}"
 
 
@@ -72,7 +75,7 @@ def _section(experiment: Experiment, record: Record, document: Record) -> Markup
         "section",
         tag("h2", experiment.title),
         tag("p", " ".join(experiment.explained), class_="lead"),
-        *([tag("p", f"Not run to its end: {problem}", class_="warning red")] if problem else []),
+        *([tag("p", f"Did not finish: {problem}", class_="warning red")] if problem else []),
         _pairs(
             [
                 ("reported", experiment.reported),
@@ -101,7 +104,7 @@ def _part(part: Part, record: Record, document: Record) -> Iterable[Markup]:
         )
     load = tables.of_load(part, record)
     if load:
-        yield _table("With any allocator", load)
+        yield _table("For every allocator", load)
     for title, shown in _by_allocator(part, record, document):
         yield _table(title, shown)
     noise = findings.noise_of(record, tables.shown_figure(part))

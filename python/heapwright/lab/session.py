@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs whole experiments one after the other; what one cannot do stops no other."""
+"""Runs experiments one after the other; a failing one does not stop the others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Session:
         return document
 
     def _run_one(self, experiment: Experiment, progress: Progress, total: int) -> Document:
-        # Several allocators hang on some load, not on all of them.
+        # Several allocators hang on some loads, but not on all.
         self._hung = set()
 
         def step(what: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Results as tables in the terminal: the best marked, ours named."""
+"""Results as tables in the terminal, with the best marked and ours named."""
 
 from __future__ import annotations
 

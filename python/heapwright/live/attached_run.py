@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process that ran already, counted for a while: by heapwright-attach, which is told when to end."""
+"""Counts in a running process for a while, by heapwright-attach, which is told when to stop."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _MARK = "heapwright: "
 
 
 class AttachError(Exception):
-    """Why a process is not counted: one line."""
+    """Why a process is not counted, in one line."""
 
 
 class AttachedRun:
-    """From the attachment on. Ended in any way, this process's own death included, it is detached from."""
+    """Counting from the attachment on. Detaches on any end, including this process's death."""
 
     def __init__(self, attacher: Path, process: int, is_forced: bool) -> None:
         command = [str(attacher), *(["--force"] if is_forced else []), str(process)]
-        # A group of its own: Ctrl-C is for this process, which then ends the counting in order.
+        # A separate process group: Ctrl-C is for this process, which then ends counting properly.
         self._attacher = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -50,14 +50,12 @@ class AttachedRun:
             return answer
         errors = self._attacher.stderr.read().strip().removeprefix(_MARK)
         self._attacher.wait()
-        raise AttachError(
-            errors or "heapwright-attach was killed; the same command again puts right what it left behind"
-        )
+        raise AttachError(errors or "heapwright-attach was killed; run the same command again to clean up")
 
     def wait(
         self, seconds: float | None, interval_s: float, at_interval: Callable[[AttachedRun], None]
     ) -> None:
-        """For so long (None: until Ctrl-C), or until the process ends. interval_s 0: says nothing."""
+        """Waits this long (None: until Ctrl-C), or until the process ends. interval_s 0: prints nothing."""
         with self._ended_by_signals():
             self._watch(seconds, interval_s, at_interval)
             self._tell_to_end()
@@ -95,13 +93,13 @@ class AttachedRun:
                 return
             wakes = [moment - now_s for moment in (ends_s, due_s) if moment is not None]
             if select.select([output], [], [], max(0.0, min(wakes)) if wakes else None)[0]:
-                return  # it has ended by itself: the process has, or executed another program
+                return  # it has ended: the process exited or executed another program
             if due_s is not None and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)
 
     def elapsed_ns(self) -> int:
-        """Since the attachment."""
+        """Time since the attachment."""
         page = self._read()
         return time.monotonic_ns() - page.calls.started_ns if page.calls else 0
 
@@ -114,7 +112,7 @@ class AttachedRun:
         return [Counted(page, is_alive(page.process, page.process_start_ticks))]
 
     def take(self) -> Counted:
-        """The last values; the file is removed."""
+        """The last values; removes the file."""
         try:
             found = self.pages()[0]
         except PageError as error:

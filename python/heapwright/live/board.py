@@ -25,7 +25,7 @@ from heapwright.terminal.pairs import Pairs
 
 _WIDE = 1000  # all columns
 _LEAST_NAME, _LEAST_HISTORY, _GAP = 8, 8, 2
-# Which columns a narrow terminal keeps, the first of these longest.
+# The columns that a narrow terminal keeps, most important first.
 _PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns", "contended_per_s",
              "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s", "threads",
              "live_blocks")  # fmt: skip
@@ -39,11 +39,11 @@ class Looks(Protocol):
     process: int
 
     def again(self, told_of: int = 0) -> dict[str, Any]:
-        """One look; PageError: the one process has ended."""
+        """Takes one look; PageError: the one process has ended."""
 
 
 class Board(App[None]):
-    """Looks again every interval_s; 0: only when asked, for tests."""
+    """Looks every interval_s; 0: only on request, for tests."""
 
     CSS = """
     #title, #problems { height: auto; }
@@ -68,7 +68,7 @@ class Board(App[None]):
 
     def __init__(self, looks: Looks, interval_s: float) -> None:
         super().__init__()
-        self.ended_by = ""  # why there is no more to see
+        self.ended_by = ""  # why it ended
         self._looks = looks
         self._interval_s = interval_s
         self._history = History()
@@ -78,7 +78,7 @@ class Board(App[None]):
         self._wanted = ""
 
     def compose(self) -> ComposeResult:
-        """Either the table or the one process is shown."""
+        """Shows either the table or the one process."""
         yield Static(id="title", markup=False)
         table: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=1)
         yield table
@@ -89,14 +89,14 @@ class Board(App[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        """The first look is an interval after the program began."""
+        """The first look is one interval after start."""
         self._draw()
         self.query_one(DataTable).focus()
         if self._interval_s:
             self.set_interval(self._interval_s, self.look_again)
 
     async def look_again(self) -> None:
-        """Reads the pages beside the keys."""
+        """Reads the pages concurrently with the keys."""
         told_of = self._told_of
         try:
             document = await asyncio.to_thread(self._looks.again, told_of)
@@ -104,7 +104,7 @@ class Board(App[None]):
             self.ended_by = str(error)
             self.exit()
             return
-        if told_of != self._told_of:  # another was chosen meanwhile
+        if told_of != self._told_of:  # another process was selected meanwhile
             document.pop("process", None)
             document.pop("growing", None)
         self._history.add(document["processes"])
@@ -143,7 +143,7 @@ class Board(App[None]):
 
     def _title(self, rows: list[_Row]) -> str:
         parts = [units.counted(len(rows), "process", "processes") if self._has_looked else "looking"]
-        parts.append(f"by {self._looks.sort}" + (", least first" if self._is_reversed else ""))
+        parts.append(f"by {self._looks.sort}" + (", smallest first" if self._is_reversed else ""))
         if self._wanted:
             parts.append(f"only {self._wanted}")
         if self._is_frozen:
@@ -151,7 +151,7 @@ class Board(App[None]):
         return "heapwright top: " + "; ".join(parts)
 
     def _fill(self, rows: list[_Row]) -> None:
-        """The table anew, with the cursor on the process that it was on."""
+        """Rebuilds the table, with the cursor on the same process."""
         table = self.query_one(DataTable)
         chosen = self._chosen()
         table.clear(columns=True)
@@ -174,7 +174,7 @@ class Board(App[None]):
 
     @staticmethod
     def _columns(rows: list[_Row], width: int) -> tuple[list[tuple[Shown, int]], int]:
-        """What has room beside the name, and how much; and the room that is left for the history."""
+        """The columns that fit besides the name, their widths, and the width left for the history."""
         left = width - _LEAST_HISTORY - _GAP
         found: dict[str, int] = {}
         columns = [column for column in columns_for(rows, _WIDE) if column.key != "program"]
@@ -222,7 +222,7 @@ class Board(App[None]):
         self.query_one("#one").focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """The table follows what is typed."""
+        """The table follows the typed text."""
         self._wanted = event.value.strip()
         self._draw()
 
@@ -235,7 +235,7 @@ class Board(App[None]):
         self.query_one(DataTable).focus()
 
     async def action_back(self) -> None:
-        """From one process to all; out of the filter, which is then empty."""
+        """From one process to all; leaves and clears the filter."""
         if self.has_class("-filter"):
             self.query_one(Input).value = ""
             self._leave_filter()
@@ -254,7 +254,7 @@ class Board(App[None]):
         self._draw()
 
     def action_reverse(self) -> None:
-        """The least first, or no longer."""
+        """Reverses the order."""
         self._is_reversed = not self._is_reversed
         self._draw()
 
@@ -265,7 +265,7 @@ class Board(App[None]):
             self.query_one(Input).focus()
 
     def action_freeze(self) -> None:
-        """What is shown stays."""
+        """Freezes the display."""
         self._is_frozen = not self._is_frozen
         self._draw()
 

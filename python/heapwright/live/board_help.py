@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the board's keys do, and what its figures mean."""
+"""The board's keys, and the meaning of its figures."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Help(ModalScreen[None]):
 
 _HELP = (
     ("enter", "one process: history, calls, sizes, growing sites; escape: all"),
-    ("s, r", "sort by the next figure; the other way round"),
+    ("s, r", "sort by the next figure; reverse the order"),
     ("/", "only programs with this in their name, or the process of this id; empty: all"),
-    ("space", "freeze what is shown; what goes on meanwhile is in the history"),
-    ("q", "end; the processes run on"),
+    ("space", "freeze the display; the history goes on"),
+    ("q", "quit; the processes keep running"),
     ("", ""),
-    ("live", "bytes of blocks that were made and not released"),
-    ("res/live", "resident memory by live bytes: what the process takes for each byte in use"),
-    ("mean, p99", "time of a call on the processor, of the calls that were timed"),
-    ("contended", "lock acquisitions of our own heap that had to wait, a second"),
-    ("remote", "blocks that another thread freed than had made them, a second; our own heap"),
-    ("history", "calls a second in the last looks, the newest at the right"),
+    ("live", "bytes of blocks allocated and not released"),
+    ("res/live", "resident memory per live byte"),
+    ("mean, p99", "CPU time of a call, from the timed calls"),
+    ("contended", "lock acquisitions of libheapwright.so that had to wait, per second"),
+    ("remote", "cross-thread frees per second; libheapwright.so only"),
+    ("history", "calls per second in the last looks, newest at the right"),
 )

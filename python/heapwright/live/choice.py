@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The process that a user means: by its id, or by its name when one process has it."""
+"""The process that a user means, by id or by unique name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def name_of(page: Page) -> str:
 
 
 def choose(wanted: str) -> Page:
-    """One living process's page, the one of calls first. PageError: there is none, or several."""
+    """The page of one living process, preferably that of calls. PageError: there is none, or several."""
     found = find_pages()
     same = [page for page in found.pages if wanted in (str(page.process), name_of(page))]
     ids = sorted({page.process for page in same})
     if len(ids) > 1:
-        raise PageError(f"{len(ids)} processes are called {wanted}; name one by its id: {ids[0]}, {ids[1]} …")
+        raise PageError(f"{len(ids)} processes are called {wanted}; give an id: {ids[0]}, {ids[1]} …")
     if same:
         return max(same, key=lambda page: page.calls is not None)
     of_it = [problem for problem in found.problems if f"-{wanted}." in problem or f"-{wanted} " in problem]
@@ -36,12 +36,12 @@ def choose(wanted: str) -> Page:
     if not (running or wanted.isdecimal()):
         raise PageError(f"no process is called {wanted}; give its id")
     if len(running) > 1:
-        raise PageError(f"{len(running)} processes are called {wanted}, and none has counters; {_HOW}")
+        raise PageError(f"{len(running)} processes are called {wanted}, but none has counters; {_HOW}")
     raise PageError(f"{wanted} has no counters; {_HOW}")
 
 
 def page_or_process(wanted: str) -> Page | int:
-    """A page that its process counts in; the id of one that does not count. PageError: there is none."""
+    """The page of a counting process, or the id of one that does not count. PageError: there is none."""
     if wanted.isdecimal() and not may_be_process(int(wanted)):
         raise PageError(f"process {wanted} is not counted: there is no such process")
     processes = [int(wanted)] if wanted.isdecimal() else []
@@ -54,9 +54,9 @@ def page_or_process(wanted: str) -> Page | int:
         if len(processes) > 1:
             listed = ", ".join(map(str, processes[:3]))
             raise PageError(
-                f"{len(processes)} processes are called {wanted}; name one by its id: {listed}"
+                f"{len(processes)} processes are called {wanted}; give an id: {listed}"
                 + (" …" if len(processes) > 3 else "")
             ) from None
         raise
-    # Who attached may have been killed: attaching again ends that, or is refused.
+    # The attacher may have been killed: attaching again ends that, or is refused.
     return page.process if page.calls is None or page.calls.is_attached else page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program that runs with counting: started, watched, and its pages collected, its children's too."""
+"""Runs a program with counting: starts and watches it, and collects its and its children's pages."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from heapwright.live.processes import find_process
 from heapwright.live.sampling import Sampling
 from heapwright.live.uncounted import LOOK_S, Uncounted
 
-# Pages of processes that have ended are collected as often: a long build must not fill /dev/shm.
+# How often pages of ended processes are collected: a long build must not fill /dev/shm.
 _COLLECT_S = 1.0
-# How often processes are looked at where a dump waits for something.
+# How often processes are checked when dumps have triggers.
 _LOOK_S = 0.1
 _LEAST_FREE_BYTES = 64 << 10
-# The exit code of a collector whose program was ended by SIGKILL.
+# The exit code of a collector whose program was killed by SIGKILL.
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -66,7 +66,7 @@ class CountedRun:
         self._uncounted = Uncounted(self._program.pid, is_collector=sampling is not None)
 
     def wait(self, interval_s: float, at_interval: Callable[[CountedRun], None]) -> int:
-        """Until the program ends; its exit code as a shell has it. interval_s 0: says nothing meanwhile."""
+        """Runs until the program ends; returns its exit code as in a shell. interval_s 0: prints nothing."""
         descriptor = os.pidfd_open(self._program.pid)
         try:
             with self._passing_signals_on():
@@ -77,7 +77,7 @@ class CountedRun:
         finally:
             os.close(descriptor)
             profiles.remove_ended()
-        # The collector passes a program's end on as a code; a signal is its own end.
+        # The collector passes a program's end on as a code; a signal ended the collector itself.
         self._killed_by = -code if self._sampling and code < 0 else 0
         self.wall_ns = time.monotonic_ns() - self._begin_ns
         return code if code >= 0 else 128 - code
@@ -100,7 +100,7 @@ class CountedRun:
 
     @contextmanager
     def _passing_signals_on(self) -> Iterator[None]:
-        """Ctrl-C reaches the program by itself; what is sent to this process alone is passed on."""
+        """Ctrl-C reaches the program directly; signals sent only to this process are passed on."""
 
         def pass_on(number: int, _frame: FrameType | None) -> None:
             with suppress(OSError):
@@ -115,19 +115,19 @@ class CountedRun:
                 signal.signal(number, handler)
 
     def notes(self) -> list[str]:
-        """What was not counted, as far as it was seen, and why; what became of the samples."""
+        """What was not counted, if known, and why; what happened to the samples."""
         killed = (
-            f"heapwright-collect was killed (signal {self._killed_by}): sampling ended there; the program "
-            "goes on, counted, and heapwright top shows it"
+            f"heapwright-collect was killed (signal {self._killed_by}): sampling has ended; the program "
+            "continues with counting, and heapwright top shows it"
         )
         return [*([killed] if self._killed_by else []), *self._uncounted.notes()]
 
     def elapsed_ns(self) -> int:
-        """Since the program was started."""
+        """Time since the program was started."""
         return time.monotonic_ns() - self._begin_ns
 
     def _collect(self) -> list[Page]:
-        """Takes the pages of images that have ended; those of the others come back."""
+        """Takes the pages of images that have ended; returns the others'."""
         living = []
         ended = ended_pages_kept_for(self._keeper, self._takes + 1)
         self._takes += len(ended)
@@ -142,29 +142,29 @@ class CountedRun:
         return living
 
     def pages(self) -> list[Counted]:
-        """Every image that had a page so far, in order of time."""
+        """Every image that had a page so far, in time order."""
         found = [Counted(page, True) for page in self._collect()]
         found += [Counted(page, False) for page in self._ended]
         return sorted(found, key=lambda counted: counted.page.calls.started_ns if counted.page.calls else 0)
 
 
 def why_nothing_was_counted() -> str:
-    """A guess where it can be no more; the reason where it is known."""
+    """Why nothing was counted, a guess if not known."""
     try:
         room = os.statvfs(FOLDER)
     except OSError:
         return f"nothing was counted: {FOLDER} is missing; mount a tmpfs there"
     if room.f_bavail * room.f_frsize < _LEAST_FREE_BYTES:
-        return f"nothing was counted: {FOLDER} is full; make room there"
+        return f"nothing was counted: {FOLDER} is full; free some space there"
     if not os.access(FOLDER, os.W_OK):
-        return f"nothing was counted: {FOLDER} may not be written to"
+        return f"nothing was counted: {FOLDER} is not writable"
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit not in (resource.RLIM_INFINITY, -1) and limit < PAGE_OF_CALLS_BYTES:
         return (
-            f"nothing was counted: the size of files is limited to {limit} bytes, a page of counters has "
-            f"{PAGE_OF_CALLS_BYTES}; raise it by ulimit -f"
+            f"nothing was counted: file sizes are limited to {limit} bytes, a page of counters has "
+            f"{PAGE_OF_CALLS_BYTES}; raise the limit with ulimit -f"
         )
     return (
-        "nothing was counted: perhaps the program is static, setuid, of another architecture, clears its "
-        "environment, or runs in another PID namespace, chroot or container; heapwright record may say which"
+        "nothing was counted: the program may be static, setuid, of another architecture, clear its "
+        "environment, or run in another PID namespace, chroot or container; heapwright record may tell which"
     )

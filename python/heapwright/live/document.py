@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What counters say of processes, as plain data: heapwright.count/1."""
+"""Counters of processes as plain data: heapwright.count/1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heapwright.live.page import Calls
 from heapwright.report.columns import Column, Many, Record, record
 
 SCHEMA = "heapwright.count/1"
-WHILE_READING = "live_blocks may be too high by this number; 0: all values are of one moment."
+WHILE_READING = "live_blocks may be too high by this number; 0: all values are from one moment."
 _ESTIMATED = "Estimated from the timed calls; null: fewer than 30 were."
 
 
@@ -32,8 +32,8 @@ TIMING = (
     Column("calls"),
     Column("timed_calls"),
     Column("mean_ns", "maybe", about=_ESTIMATED),
-    Column("time_ns", "maybe", about="On the processor. " + _ESTIMATED),
-    Column("time_error_ns", "maybe", about="The truth lies within this of time_ns 19 times in 20."),
+    Column("time_ns", "maybe", about="CPU time. " + _ESTIMATED),
+    Column("time_error_ns", "maybe", about="Half of the 95 % interval of time_ns."),
     Column(
         "p50_ns",
         "maybe",
@@ -43,15 +43,15 @@ TIMING = (
     Column("p999_ns", "maybe"),
     Column("slow_calls", "maybe", about=_ESTIMATED),
     Column("slow_ns", "maybe", about=_ESTIMATED),
-    Column("waited_calls", "maybe", about="That left the processor. " + _ESTIMATED),
-    Column("waited_ns", "maybe", about="For how long; not in time_ns. " + _ESTIMATED),
+    Column("waited_calls", "maybe", about="Calls that left the CPU. " + _ESTIMATED),
+    Column("waited_ns", "maybe", about="Time off the CPU, not in time_ns. " + _ESTIMATED),
 )
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
 FUNCTION_CALLS = tuple(Column(name) for name in FUNCTIONS)
 CALLS = (
     Column("program", "text"),
-    Column("allocator", "text", about="The file that malloc comes from; empty: not known."),
-    Column("has_own_malloc", "flag", about="The program has a malloc of its own, whose calls are not seen."),
+    Column("allocator", "text", about="The file that provides malloc; empty: not known."),
+    Column("has_own_malloc", "flag", about="The program has its own malloc, whose calls are not seen."),
     Column("is_attached", "flag", about="Counting began while the process ran."),
     Column("calls", FUNCTION_CALLS, value=lambda calls, _: dict(calls.by_function)),
     Column("failed"),
@@ -62,7 +62,7 @@ CALLS = (
         "live_blocks",
         "signed",
         value=lambda calls, _: figures.live_blocks(calls),
-        about="A change since counting began where is_attached, or generation is above 0.",
+        about="A change since counting began if is_attached, or if generation is above 0.",
     ),
     Column("requested_bytes"),
     Column("usable_bytes", "maybe", value=lambda calls, _: _known(calls.usable_bytes, calls)),
@@ -73,8 +73,8 @@ CALLS = (
         value=lambda calls, _: figures.live_bytes(calls),
         about="As live_blocks.",
     ),
-    Column("threads_begun", about="A lower bound where is_attached."),
-    Column("threads_ended", about="Not seen, and 0, where is_attached."),
+    Column("threads_begun", about="A lower bound if is_attached."),
+    Column("threads_ended", about="Not known, and 0, if is_attached."),
     Column("timed_one_in", value="mean_stride"),
     Column("slow_from_ns"),
     Column("making", TIMING, value=_timing("making", MAKING)),
@@ -87,7 +87,7 @@ IMAGE = (
     Column("generation", value="page.generation", about="Forks since the program was executed."),
     Column("is_running", "flag"),
     Column(
-        "wall_ns", "maybe", value=lambda counted, _: _wall_ns(counted), about="Null: nobody noted its end."
+        "wall_ns", "maybe", value=lambda counted, _: _wall_ns(counted), about="Null: its end was not seen."
     ),
 )
 IMAGES = (
@@ -98,22 +98,22 @@ INTERVAL = (
     Column("time_ns", about="Since counting began."),
     Column("calls_per_s", "number"),
     Column("requested_bytes_per_s", "number"),
-    Column("live_bytes", "signed", about="Of the processes that still run and report them."),
+    Column("live_bytes", "signed", about="Of running processes that report them."),
     Column("calls_while_reading", about="live_bytes may be too high by this number of blocks."),
     Column("processes"),
 )
 ATTACH = (
-    Column("stopped_ns", about="How long all threads stood still."),
+    Column("stopped_ns", about="How long all threads were stopped."),
     Column("detach_stopped_ns"),
     Column("threads"),
-    Column("patched", Many("text"), about="Functions, as the linker has them."),
-    Column("has_healed", "flag", about="An earlier attach had been killed, and was put right."),
+    Column("patched", Many("text"), about="Functions, by linker name."),
+    Column("has_healed", "flag", about="An earlier attach had been killed, and was reverted."),
 )
 DOCUMENT = (
-    Column("exit_code", "maybe_signed", about="As a shell has it; null: count did not start the program."),
+    Column("exit_code", "maybe_signed", about="As in a shell; null: count did not start the program."),
     Column("wall_ns", "maybe", about="Of the program that count started."),
-    Column("processes", Many((*IMAGE, *CALLS)), about="Every image, also those that an exec replaced."),
-    Column("programs", Many((*IMAGES, *CALLS)), about="Sums over the images of each, the busiest first."),
+    Column("processes", Many((*IMAGE, *CALLS)), about="Every image, including those replaced by an exec."),
+    Column("programs", Many((*IMAGES, *CALLS)), about="Sums over the images of each, busiest first."),
     Column("intervals", Many(INTERVAL)),
     Column("attach", "attach"),
     Column("notes", Many("text")),
@@ -155,7 +155,7 @@ def make_document(
     wall_ns: int | None = None,
     attach: Record | None = None,
 ) -> Record:
-    """All that count prints."""
+    """Everything that count prints."""
     return {
         "schema": SCHEMA,
         "exit_code": exit_code,
@@ -169,7 +169,7 @@ def make_document(
 
 
 def _wall_ns(counted: Counted) -> int | None:
-    """Of counting."""
+    """The document of counting."""
     calls = counted.page.calls
     assert calls is not None
     if calls.ended_ns:

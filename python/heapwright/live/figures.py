@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What counters say: sums, levels as differences, estimates from the calls that were timed."""
+"""Figures from counters: sums, levels as differences, estimates from timed calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from heapwright.live.layout import MAKING, RELEASING, bin_edges
 from heapwright.live.page import Calls, Timings
 
-# From fewer timed calls nothing is said of all.
+# Fewer timed calls give no estimate.
 LEAST_TIMED = 30
-# So many timed calls are to lie beyond a percentile.
+# This many timed calls must be beyond a percentile.
 _LEAST_BEYOND = 10
 _TWO_SIDED_95 = 1.96
 _MORE_OF_THE_SLOWEST = 2
@@ -21,27 +21,27 @@ _Combine = Callable[[int, int], int]
 
 
 def made_blocks(calls: Calls) -> int:
-    """Blocks that came into being."""
+    """Allocated blocks."""
     return sum(calls.by_function[name] for name in MAKING if name != "realloc") + calls.realloc_made
 
 
 def released_blocks(calls: Calls) -> int:
-    """Blocks that went."""
+    """Released blocks."""
     return sum(calls.by_function[name] for name in RELEASING) + calls.realloc_released
 
 
 def live_blocks(calls: Calls) -> int:
-    """Below 0 where blocks go that were made before counting began: in a fork's child, once attached."""
+    """Below 0 if earlier blocks are released: in a fork child, or after attaching."""
     return made_blocks(calls) - released_blocks(calls)
 
 
 def live_bytes(calls: Calls) -> int | None:
-    """Usable bytes; None where the allocator does not tell."""
+    """Usable bytes; None if the allocator does not report them."""
     return None if calls.has_unknown_usable else calls.usable_bytes - calls.released_bytes
 
 
 def percentile(bins: Sequence[int], share: float, least_beyond: int = _LEAST_BEYOND) -> int | None:
-    """The largest value of the bin that the percentile lies in; None: too few lie beyond it."""
+    """The largest value of the percentile's bin; None: too few are beyond it."""
     total = sum(bins)
     if total * (1 - share) < least_beyond or total == 0:
         return None
@@ -54,8 +54,8 @@ def percentile(bins: Sequence[int], share: float, least_beyond: int = _LEAST_BEY
 
 
 def estimate(timings: Timings, calls: int, clock_ns: int) -> dict[str, Any]:
-    """The time of all calls on the processor from those that were timed, with the bounds of 19 in 20
-    such estimates. clock_ns: what reading the clock takes."""
+    """The CPU time of all calls, estimated from the timed ones, with the 95 % interval.
+    clock_ns: the cost of reading the clock."""
     enough = timings.calls >= LEAST_TIMED
     record: dict[str, Any] = {"calls": calls, "timed_calls": timings.calls}
     if not enough:
@@ -75,8 +75,8 @@ def estimate(timings: Timings, calls: int, clock_ns: int) -> dict[str, Any]:
         )
     mean = timings.ns / timings.calls
     weight = calls / timings.calls
-    # A timed call stands alone, where others run beside the code around them: it is too long, by as much as a
-    # reading of the clock at most.
+    # A timed call runs in isolation, while others overlap with the code around them: it is too long, by at
+    # most one clock reading.
     error = _TWO_SIDED_95 * _deviation(timings, mean) / math.sqrt(timings.calls) + clock_ns
     return record | {
         "mean_ns": round(mean, 1),
@@ -93,7 +93,7 @@ def estimate(timings: Timings, calls: int, clock_ns: int) -> dict[str, Any]:
 
 
 def _deviation(timings: Timings, mean: float) -> float:
-    """As if there had been two more of the slowest: few long calls, or none by luck, decide the sum."""
+    """As if there had been two more of the slowest: few long calls, perhaps missed, decide the sum."""
     square = slowest = 0.0
     for index, count in enumerate(timings.bins):
         if count:
@@ -104,7 +104,7 @@ def _deviation(timings: Timings, mean: float) -> float:
 
 
 def size_rows(sizes: Sequence[int]) -> list[dict[str, int]]:
-    """Requests by octave: from a power of two to below the next. The first row is of sizes below 4."""
+    """Requests by octave: from a power of two to below the next. The first row has sizes below 4."""
     rows = []
     for begin in range(0, len(sizes), 4):
         if count := sum(sizes[begin : begin + 4]):

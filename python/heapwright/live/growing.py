@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which sites of a sampled process grow: what explain says of the samples so far."""
+"""Growing sites of a sampled process, from explain on the samples so far."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from heapwright.model.trace import Filter, TraceError
 from heapwright.report.columns import Column, Many, Record
 
 _SHOWN = 10
-# The share of the time that may go into reading samples while top goes on.
+# The maximum share of time spent reading samples during top.
 _LEAST_PAUSES = 10
 SITE = (
-    Column("growth_bytes_per_s", "number", about="Lately, surely above 0; an estimate."),
-    Column("begin_bytes", about="That it held when it began to be followed."),
+    Column("growth_bytes_per_s", "number", about="Recently, certainly above 0; an estimate."),
+    Column("begin_bytes", about="Held when tracking began."),
     Column("live_bytes", about="At until_ns."),
-    Column("kind", "text", about="As explain's question growth has it: leak, creep, warm-up …"),
+    Column("kind", "text", about="As in explain's question growth: leak, creep, warm-up …"),
     Column("function", "text"),
     Column("file", "text"),
     Column("line"),
@@ -25,8 +25,8 @@ SITE = (
     Column("name", "text"),
 )
 GROWING = (
-    Column("until_ns", about="Of the process's samples: the last of them are a second or two old."),
-    Column("sites", Many(SITE), about="Those that surely grow, the fastest first."),
+    Column("until_ns", about="Of the process's samples: the latest are a second or two old."),
+    Column("sites", Many(SITE), about="Sites with certain growth, fastest first."),
 )
 
 

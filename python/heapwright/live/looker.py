@@ -46,10 +46,9 @@ class Looker:
             "interval_ns": now.time_ns - self._last.time_ns,
             "processes": rates.rows(self._last, now, self.sort),
             "problems": found.problems
-            + [f"process {one}: its counters run backwards, so no rates" for one in backwards]
+            + [f"process {one}: its counters run backwards, so it has no rates" for one in backwards]
             + [
-                f"process {one}: its heap's sums are half written, so not shown"
-                for one in rates.unsettled(now)
+                f"process {one}: its heap's sums are incomplete, so not shown" for one in rates.unsettled(now)
             ],
         }
         process = told_of or self.process

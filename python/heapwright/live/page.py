@@ -26,15 +26,15 @@ _Part = TypeVar("_Part")
 
 
 class PageError(Exception):
-    """Why a file is not a page that can be read: one line."""
+    """Why a file is not a readable page, in one line."""
 
 
 class UnfinishedPageError(PageError):
-    """The process is still making its page."""
+    """The process is still creating its page."""
 
 
 class GonePageError(PageError):
-    """The file is there no more."""
+    """The file no longer exists."""
 
 
 class Timings(NamedTuple):
@@ -122,7 +122,7 @@ def read_keeper(path: str) -> tuple[int, int] | None:
     with _opened(path) as (_, read):
         head = read(0, CONSTANTS["head_bytes"])
         if len(head) < CONSTANTS["head_bytes"] or number(head, "head", "magic") != CONSTANTS["magic"]:
-            raise PageError(f"{path} is no page of counters")
+            raise PageError(f"{path} is not a page of counters")
         wanted = (CONSTANTS["calls_kind"], CONSTANTS["calls_version"])
         section = next((one for one in _sections_of(head) if (one.kind, one.version) == wanted), None)
         data = read(section.offset, CONSTANTS["calls_bytes"]) if section else b""
@@ -152,7 +152,7 @@ def _checked_size(path: str, status: os.stat_result) -> int:
     if status.st_uid != os.geteuid() and os.geteuid() != 0:
         raise PageError(f"{path} is not read: it belongs to user {status.st_uid}")
     if status.st_size > MAX_PAGE_BYTES:
-        raise PageError(f"{path} is no page of counters: {status.st_size} bytes are too many")
+        raise PageError(f"{path} is not a page of counters: {status.st_size} bytes are too many")
     return status.st_size
 
 
@@ -168,9 +168,9 @@ def parse_page(path: str, size: int, read: Read, keeper: tuple[int, int] | None 
     """The page whose bytes `read(start, count)` gives; fewer at the end of what there is."""
     head = read(0, CONSTANTS["head_bytes"])
     if len(head) < CONSTANTS["head_bytes"] or not any(head[:8]):
-        raise UnfinishedPageError(f"{path} is no page of counters yet")
+        raise UnfinishedPageError(f"{path} is not a page of counters yet")
     if number(head, "head", "magic") != CONSTANTS["magic"]:
-        raise PageError(f"{path} is no page of counters")
+        raise PageError(f"{path} is not a page of counters")
     version = number(head, "head", "version")
     if version != CONSTANTS["head_version"]:
         raise PageError(
@@ -183,7 +183,7 @@ def parse_page(path: str, size: int, read: Read, keeper: tuple[int, int] | None 
     sections = [section for section in _sections_of(head) if section.kind]
     for section in sections:
         if section.offset + section.bytes > page_bytes or section.offset % 8:
-            raise PageError(f"{path} is damaged: a section lies outside of it")
+            raise PageError(f"{path} is damaged: a section is outside the file")
     return Page(
         path,
         number(head, "head", "process"),
@@ -237,7 +237,9 @@ def _read_calls(
         and used <= CONSTANTS["max_call_tables"]
     )
     if not is_known or offset % 8 or offset + used * table_bytes > page_bytes:
-        raise PageError(f"{path} is damaged: its tables of calls lie outside of it, or are of another form")
+        raise PageError(
+            f"{path} is damaged: its tables of calls are outside the file, or have another format"
+        )
     earlier, later = _agreeing_sums(path, lambda: read(offset, used * table_bytes))
     return _calls_of(data, earlier, later)
 

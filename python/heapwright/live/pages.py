@@ -53,7 +53,7 @@ def _living_pages(files: list[tuple[Path, int]], ends_s: float) -> Found:
     for number, (path, process) in enumerate(files):
         if time.monotonic() > ends_s:
             left = len(files) - number
-            problems.append(f"{path} and those after it, {left} in all, are not read: there are too many")
+            problems.append(f"{path} and further pages, {left} in all, are not read: there are too many")
             return Found(pages, problems, len(problems) + left - 1)
         try:
             page = read_page(str(path))

@@ -75,7 +75,7 @@ def profile_of(process: int) -> Iterator[Profile]:
     images = [(file.image, file.path) for file in _files() if file.process == process and file.is_of_living()]
     if not images:
         raise NoProfileError(
-            f"process {process} has no samples; heapwright count --sample 512k -- PROGRAM starts one that has"
+            f"process {process} has no samples; start it with heapwright count --sample 512k -- PROGRAM"
         )
     with _opened_file(max(images)[1]) as file:
         try:

@@ -55,7 +55,7 @@ class Dumper:
             return
         for page in self._seen.values():
             with suppress(NoProfileError), ended_profile(page.process, page.process_start_ticks) as profile:
-                self._write(page, "killed", "was killed when memory had run out", profile)
+                self._write(page, "killed", "was killed when memory ran out", profile)
 
     def _dump(self, page: Page, kind: str, why: str) -> None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Figures of counters for people."""
+"""Figures of counters as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_SIZES = 6
 
 
 def show_all(document: _Record, console: Console) -> None:
-    """Each process, or each program where processes are many, and all of the busiest one."""
+    """Each process, or each program if there are many processes, and the totals of the busiest one."""
     processes = sorted(document["processes"], key=lambda record: -sum(record["calls"].values()))
     if len(processes) > _SHOWN_ROWS:
         _show_programs(document["programs"], console)
@@ -111,7 +111,7 @@ def growing_lines(growing: _Record) -> RenderableType:
     """The sites that grow, of a process with samples."""
     until = f"of its samples up to {units.duration(growing['until_ns'])} after its start"
     if not growing["sites"]:
-        return Text(f"no site surely grows, {until}")
+        return Text(f"no site with certain growth, {until}")
     rows = [
         (
             units.rate(site["growth_bytes_per_s"]),
@@ -122,7 +122,7 @@ def growing_lines(growing: _Record) -> RenderableType:
         for site in growing["sites"]
     ]
     table = Columns(("growth", "live", "kind", "site"), rows, text_columns=(2, 3))
-    return Group(Text(f"Sites that grow, {until}", style="bold"), table)
+    return Group(Text(f"Growing sites, {until}", style="bold"), table)
 
 
 def _lines(record: _Record) -> Iterator[tuple[str, str]]:
@@ -141,7 +141,7 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
     yield "threads", f"{least}{units.count(record['threads_begun'])} made calls{ended}"
     yield "allocator", record["allocator"] or "unknown"
     if record["calls_while_reading"]:
-        yield "moment", f"{units.counted(record['calls_while_reading'], 'call')} went on while this was read"
+        yield "moment", f"{units.counted(record['calls_while_reading'], 'call')} ran while this was read"
 
 
 def _live(record: _Record) -> tuple[str, str]:
@@ -181,13 +181,13 @@ def _times(record: _Record) -> Iterator[tuple[str, str]]:
         yield (
             "time in calls",
             f"{units.duration(time_ns)} ± {units.duration(error_ns)}, from {timed}, "
-            f"one in {record['timed_one_in']}; on the processor",
+            f"one in {record['timed_one_in']}; CPU time",
         )
         if waited_ns := _sum(record, "waited_ns"):
             calls = units.counted(round(_sum(record, "waited_calls") or 0), "call")
             yield (
-                "  off it",
-                f"about {units.duration(waited_ns)} in {calls}, for a processor, a lock or the kernel",
+                "  off CPU",
+                f"about {units.duration(waited_ns)} in {calls}, waiting for a CPU, a lock or the kernel",
             )
     for part in ("making", "releasing"):
         if record[part]["mean_ns"] is not None:

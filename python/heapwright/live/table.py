@@ -13,7 +13,7 @@ from heapwright.live import show
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
 
-NOTHING_COUNTS = "no process has counters; heapwright count -- PROGRAM starts one that has"
+NOTHING_COUNTS = "no process has counters; heapwright count -- PROGRAM starts one with counters"
 
 
 class Shown(NamedTuple):

@@ -12,23 +12,21 @@ _LATELY = "Since the last look, or all where there was none; null: ran backwards
 ROW = (
     Column("process"),
     Column("program", "text"),
-    Column("threads", about="That live."),
+    Column("threads", about="Running threads."),
     Column("resident_bytes"),
     Column("contended_per_s", "maybe", about="Of libheapwright.so's locks."),
     Column(
         "remote_frees_per_s",
         "maybe",
-        about="Blocks freed by another thread than made them; of libheapwright.so.",
+        about="Cross-thread frees; only libheapwright.so.",
     ),
     Column("calls_per_s", "maybe", about=_LATELY),
     Column("requested_bytes_per_s", "maybe", about=_LATELY),
     Column("live_blocks", "maybe_signed"),
     Column("live_bytes", "maybe_signed"),
     Column("calls_while_reading", "maybe", about=WHILE_READING),
-    Column("overhead", "maybe", about="resident_bytes by live_bytes."),
-    Column(
-        "mean_ns", "maybe", about="Of the timed calls, lately; of the whole life where these are too few."
-    ),
+    Column("overhead", "maybe", about="resident_bytes divided by live_bytes."),
+    Column("mean_ns", "maybe", about="Of recent timed calls; of the whole lifetime if these are too few."),
     Column("p99_ns", "maybe"),
 )
 LATELY = (Column("calls", FUNCTION_CALLS), Column("sizes", Many(SIZE)))
@@ -37,9 +35,9 @@ DOCUMENT = (
     Column("processes", Many(ROW), about="The largest first, by --sort."),
     Column("problems", Many("text"), about="Pages that are left out, and why."),
 )
-# Of the one process that was named.
+# Of the one named process.
 OF_ONE = (
     Column("process", CALLS),
     Column("lately", LATELY),
-    Column("growing", GROWING, about="Where stacks are sampled."),
+    Column("growing", GROWING, about="If stacks are sampled."),
 )

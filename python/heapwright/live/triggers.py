@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When samples are written by themselves: what is looked at, from outside, ten times a second."""
+"""Triggers that write samples automatically, checked from outside ten times a second."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sight(NamedTuple):
 
 
 class Trigger(Protocol):
-    """Asked again and again, until it says yes: once for each process."""
+    """Checked repeatedly until it fires, once for each process."""
 
     name: str  # of the files that it causes; "": none but the process's
     keeps_killed: bool  # whether samples of a process that the kernel killed are kept as well
@@ -89,9 +89,11 @@ class Oom:
         """The next look may come too late: so samples of a process that was killed are kept as well."""
         room = memory_limits.cgroup_room(sight.process, is_of_kills=True)
         if room and room.share >= _NEAR_KILL:
-            return f"is near its end: its cgroup has {_used(room)}"
+            return f"is near the limit: its cgroup has {_used(room)}"
         room = memory_limits.system_room()
-        return f"is near its end: the machine has {_used(room)}" if room and room.share >= _NEAR_KILL else ""
+        return (
+            f"is near the limit: the machine has {_used(room)}" if room and room.share >= _NEAR_KILL else ""
+        )
 
 
 class _Window(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs below a counted one that do not count: static ones, and those started without our library."""
+"""Child programs of a counted one that do not count: static ones, and those started without our library."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _why(process: int) -> str:
             return "it was started without LD_PRELOAD in its environment"
     except OSError:
         pass
-    return "the loader did not preload in it: setuid, file capabilities, or another architecture"
+    return "the loader did not preload the library: setuid, file capabilities, or another architecture"
 
 
 def _is_static(path: Path) -> bool:

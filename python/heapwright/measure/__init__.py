@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Programs measured under allocators: runs in turns, the noise of them, the machine, the results."""
+"""Measures programs under allocators: alternating runs, their noise, the machine, the results."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which allocators there are, by which file, in which version."""
+"""The installed allocators, their files and versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IDENTIFY_LIMIT_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An allocator by name: its files, best first, and what brings them."""
+    """An allocator by name: its files, best first, and the package that provides them."""
 
     name: str
     files: tuple[str, ...]
@@ -45,7 +45,7 @@ _LIBRARY_FOLDERS = (
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """One that can be run; path is empty for the C library's own."""
+    """An installed allocator; path is empty for the C library's."""
 
     name: str
     version: str
@@ -69,7 +69,7 @@ class Allocator:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One that is known but not here."""
+    """An allocator that is known but not installed."""
 
     name: str
     brought_by: str
@@ -87,11 +87,11 @@ class Shelf:
         self._program = program
         self._build_folders = build_folders
         self._library_folders = library_folders
-        # Why something that is here was left out of choose([]).
+        # Why an installed allocator was left out of choose([]).
         self.unusable: list[str] = []
 
     def files(self) -> dict[str, str]:
-        """Path by name of everything found here."""
+        """Paths of installed allocators by name."""
         found = {REFERENCE: ""}
         for known in KNOWN:
             path = self._first_file([Path(f) / name for name in known.files for f in self._library_folders])
@@ -108,7 +108,7 @@ class Shelf:
         return found
 
     def missing(self) -> list[Missing]:
-        """Everything known by name that is not here."""
+        """Known allocators that are not installed."""
         found = self.files()
         lacking = [Missing(k.name, f"apt-get install {k.brought_by}") for k in KNOWN if k.name not in found]
         lacking += [Missing(peer, "make bench-peers") for peer in PEERS if peer not in found]
@@ -117,7 +117,7 @@ class Shelf:
         return lacking
 
     def choose(self, wanted: Sequence[str]) -> list[Allocator]:
-        """The named ones (a name or a path of a .so), or all that are here."""
+        """The named ones (a name or a path of a .so), or all installed."""
         files = self.files()
         if wanted:
             return [self._open(*self._find(name, files)) for name in dict.fromkeys(wanted)]
@@ -135,13 +135,13 @@ class Shelf:
         if "/" in name or name.endswith(".so"):
             path = Path(name)
             if not path.is_file():
-                raise MeasureError(f"no file {name}; --on takes names and paths of shared libraries")
+                raise MeasureError(f"no such file: {name}; --on takes names and paths of shared libraries")
             return path.name.removeprefix("lib").split(".so")[0], str(path.resolve())
         for lacking in self.missing():
             if lacking.name == name:
-                raise MeasureError(f"{name} is not here; type: {lacking.brought_by}")
+                raise MeasureError(f"{name} is not installed; run: {lacking.brought_by}")
         close = get_close_matches(name, [*files, *(m.name for m in self.missing())], 1, 0.5)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(files)}"
+        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(files)}"
         raise MeasureError(f"no allocator {name}; {hint}")
 
     def _open(self, name: str, path: str) -> Allocator:
@@ -149,7 +149,7 @@ class Shelf:
         said = self._identify(allocator)
         if path and Path(said["malloc_from"]).resolve() != Path(path).resolve():
             raise MeasureError(
-                f"{path} cannot be preloaded, or has no malloc; malloc is {said['malloc_from']}'s"
+                f"{path} cannot be preloaded, or has no malloc; malloc comes from {said['malloc_from']}"
             )
         version = said["version"].removeprefix("gperftools ").split("-")[0]
         if not path:
@@ -161,13 +161,9 @@ class Shelf:
             said: dict[str, str] = json.loads(self._run_idle(allocator).stdout)
             return {name: str(said[name]) for name in ("malloc_from", "version", "libc")}
         except subprocess.TimeoutExpired:
-            raise MeasureError(
-                f"{allocator.name}: a program that does nothing hangs with {allocator.path}"
-            ) from None
+            raise MeasureError(f"{allocator.name}: an empty program hangs with {allocator.path}") from None
         except (json.JSONDecodeError, KeyError, TypeError):
-            raise MeasureError(
-                f"{allocator.name}: a program that does nothing fails with {allocator.path}"
-            ) from None
+            raise MeasureError(f"{allocator.name}: an empty program fails with {allocator.path}") from None
 
     def said(self, allocator: Allocator) -> str:
         """What the allocator writes to standard error in a program that does nothing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bad input, as one line that says what to do."""
+"""Errors for bad input, in one line that says what to do."""
 
 
 class MeasureError(Exception):

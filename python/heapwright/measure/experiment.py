@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment is: its texts, its runs, its figures and its pictures."""
+"""Experiments: texts, runs, figures and charts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The machine a result is of."""
+"""The machine of a result."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class OtherWork:
 
 
 def describe() -> dict[str, Any]:
-    """What a reader needs to judge the figures; no names of host or user."""
+    """What a reader needs to judge the figures, without host and user names."""
     memory_kb = _first(r"^MemTotal:\s+(\d+)", _read("/proc/meminfo"))
     return {
         "cpu": cpu(),

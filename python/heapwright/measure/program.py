@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One run of a program: its output, or how it failed. Whatever it started ends with it."""
+"""One run of a program: its output, or how it failed. Ends all processes that it started."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def run_for_document(
     try:
         document: dict[str, Any] = json.loads(text)
     except ValueError:
-        raise RunFailedError(f"its output is no result: {_printable(text)}", 0) from None
+        raise RunFailedError(f"its output is not a result: {_printable(text)}", 0) from None
     return document
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs experiments: every repetition in a fresh process, allocators in turns."""
+"""Runs experiments: every repetition in a fresh process, alternating between allocators."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def take_turns(arms: Sequence[Arm], runs: int, run_once: Callable[[Arm], None], 
 def warm_up(
     program: Path, experiment: Experiment, allocators: Sequence[Allocator], settings: Settings
 ) -> None:
-    """A small run of every allocator that nobody counts: files are read, clocks are up."""
+    """A small unmeasured warm-up run of every allocator."""
     case = experiment.parts[0].cases[0]
     scale = _WARM_UP_SCALE * min(1.0, settings.scale)
     for allocator in allocators:
@@ -147,7 +147,7 @@ def _run_once(
         arm.runs.append(run_for_document(command, arm.allocator.environment(), settings.limit_s))
     except RunFailedError as failure:
         if failure.code in _REFUSED:
-            advice = "; type --no-pin to run it unpinned" if failure.code == _NOT_PINNED else ""
+            advice = "; use --no-pin to run it unpinned" if failure.code == _NOT_PINNED else ""
             raise MeasureError(f"{experiment.name} {case.name}: {failure.line}{advice}") from None
         if failure.has_hung:
             hung.add(arm.allocator.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The order in which things are measured beside each other."""
+"""The order of measurements."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar

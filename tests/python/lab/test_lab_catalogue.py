@@ -44,5 +44,5 @@ def test_descriptions_are_whole(experiment: Experiment) -> None:
 def test_a_wrong_name_gets_the_nearest_one() -> None:
     with pytest.raises(MeasureError, match="no experiment latensy; did you mean latency"):
         catalogue.choose("latensy")
-    with pytest.raises(MeasureError, match="no experiment qq; there are: all, buffer-cache"):
+    with pytest.raises(MeasureError, match="no experiment qq; known: all, buffer-cache"):
         catalogue.choose("qq")

@@ -50,7 +50,7 @@ def test_parameters_can_be_changed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["latnecy"], "no experiment latnecy; did you mean latency?"),
         (["arena", "--on", "jemaloc"], "no allocator jemaloc; did you mean jemalloc?"),
-        (["arena", "--on", "/no/such.so"], "no file /no/such.so"),
+        (["arena", "--on", "/no/such.so"], "no such file: /no/such.so"),
         (["arena", "--runs", "-1"], "--runs takes 1 to 100"),
         (["arena", "--scale", "0"], "--scale takes a number above 0"),
         (["arena", "--seed", "-3"], "--seed takes a whole number"),

@@ -69,7 +69,7 @@ class Made:
             row(42, "shop [red]:smile:", 1, contended_per_s=3.5, remote_frees_per_s=900.0, p99_ns=None),
             row(9, "倉庫", 0, calls_per_s=None, live_bytes=None, overhead=None, mean_ns=None),
         ]
-        document = {"processes": rows, "problems": ["/dev/shm/heapwright-5 is no page of counters"]}
+        document = {"processes": rows, "problems": ["/dev/shm/heapwright-5 is not a page of counters"]}
         if told_of == 7:
             page = make_page(1)
             put(page, "table", "calls", 10, table_at(0), index=0)
@@ -150,7 +150,7 @@ def test_the_largest_is_first_and_what_is_not_known_last() -> None:
 
     lines = screen_after(reverse)
     assert programs(lines) == ["redis", "shop", "倉庫"]
-    assert "least first" in lines[0]
+    assert "smallest first" in lines[0]
 
 
 def test_another_figure_sorts() -> None:
@@ -239,7 +239,7 @@ def test_a_look_at_another_process_is_not_shown() -> None:
 
 def test_the_sites_that_grow_are_below_the_calls() -> None:
     lines = screen_after(one, 100, height=40)
-    (heading,) = (number for number, line in enumerate(lines) if "Sites that grow" in line)
+    (heading,) = (number for number, line in enumerate(lines) if "Growing sites" in line)
     assert "12.3 s" in lines[heading]
     assert heading > next(number for number, line in enumerate(lines) if "allocator" in line)
     (site,) = (line for line in lines if "keep_session server.cpp:30" in line)
@@ -255,7 +255,7 @@ def test_that_no_site_grows_is_said() -> None:
             return document
 
     lines = screen_after(one, 100, looks=Steady(), height=40)
-    assert any("no site surely grows" in line for line in lines)
+    assert any("no site with certain growth" in line for line in lines)
 
 
 def test_the_one_process_that_was_named_is_all_there_is() -> None:

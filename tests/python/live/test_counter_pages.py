@@ -102,7 +102,7 @@ def test_other_versions_are_named(part: str, field: str, start: int) -> None:
 
 def test_more_tables_than_a_writer_has_are_refused() -> None:
     page = make_page(CONSTANTS["max_call_tables"] + 1)
-    with pytest.raises(PageError, match="of another form"):
+    with pytest.raises(PageError, match="have another format"):
         parse(bytes(page))
     assert parse(bytes(make_page(CONSTANTS["max_call_tables"]))).calls
 

@@ -117,7 +117,7 @@ def test_a_cgroup_of_version_1_and_one_whose_path_is_outside_of_the_container(ke
     assert memory_limits.cgroup_room(PROCESS) == Room(92 * MIB, 100 * MIB)
     assert Oom().why(sight()) == ""
     kernel.version_1("", 96 * MIB, 100 * MIB)
-    assert Oom().why(sight()) == "is near its end: its cgroup has 96 % of 100 MiB used"
+    assert Oom().why(sight()) == "is near the limit: its cgroup has 96 % of 100 MiB used"
     kernel.version_1("", 96 * MIB, (1 << 63) - 4096)
     assert memory_limits.cgroup_room(PROCESS) is None
 
@@ -126,7 +126,7 @@ def test_the_machine_itself_nears_its_end(kernel: Kernel) -> None:
     kernel.machine(1000 * MIB, 51 * MIB)
     assert Oom().why(sight()) == ""
     kernel.machine(1000 * MIB, 50 * MIB)
-    assert Oom().why(sight()) == "is near its end: the machine has 95 % of 1,000 MiB used"
+    assert Oom().why(sight()) == "is near the limit: the machine has 95 % of 1,000 MiB used"
 
 
 def test_pressure_is_of_the_cgroup_where_the_kernel_tells(kernel: Kernel) -> None:

@@ -39,8 +39,8 @@ def test_a_failure_says_what_happened(script: str, text: str, code: int, line: s
     ("script", "text"),
     [
         ("exit 0", "ended early: exit code 0 without a result"),
-        ("printf 'a lib\\033rary talks\\n{}'", "its output is no result: a lib rary talks {}"),
-        ("printf '\\377'", "its output is no result: \ufffd"),
+        ("printf 'a lib\\033rary talks\\n{}'", "its output is not a result: a lib rary talks {}"),
+        ("printf '\\377'", "its output is not a result: \ufffd"),
     ],
 )
 def test_a_library_that_ends_the_program_or_talks_is_a_failed_run(script: str, text: str) -> None:

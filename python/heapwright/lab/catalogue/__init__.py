@@ -35,7 +35,7 @@ def choose(name: str) -> tuple[Experiment, ...]:
     if name in by_name:
         return (by_name[name],)
     close = get_close_matches(name, [*by_name, ALL], 1, 0.4)
-    hint = f"did you mean {close[0]}?" if close else f"there are: all, {', '.join(by_name)}"
+    hint = f"did you mean {close[0]}?" if close else f"known: all, {', '.join(by_name)}"
     raise MeasureError(f"no experiment {name}; {hint}")
 
 
