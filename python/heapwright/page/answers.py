@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows, as HTML: the same words and figures from the same widgets."""
+"""The terminal's output as HTML: the same text and figures from the same widgets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = 110  # of what is drawn with letters
 
 
 def html_of(widget: Any) -> Markup:
-    """A widget; what is not known here is written as the terminal would."""
+    """A widget as HTML; unknown ones are written as on the terminal."""
     if isinstance(widget, widgets.Columns):
         return _table(widget)
     if isinstance(widget, widgets.Pairs):
@@ -28,7 +28,7 @@ def html_of(widget: Any) -> Markup:
 
 
 def html_of_sites(table: Any, beneath: Sequence[Markup]) -> Markup:
-    """A table of sites; beneath: what stands below the name in the last cell of each."""
+    """A table of sites; beneath: what is below the name in the last cell of each."""
     return _table(table, iter(beneath))
 
 

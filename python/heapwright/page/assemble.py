@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts the page together from its parts, and keeps it within its size."""
+"""Assembles the page from its parts, and keeps it within its size limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.
 
 
 def render(report: Report, document: dict[str, Any], max_bytes: int = MAX_BYTES) -> str:
-    """The page. Call paths with little are put together until it is no larger than max_bytes."""
+    """The page. Combines small call paths until it is no larger than max_bytes."""
     rows = _ROWS
     while True:
         data = data_of(report, document["questions"], rows)
@@ -59,7 +59,7 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
         cutoff=tag("p", _cutoff(own), class_="note") if own["cutoff"] else "",
         no_pages=_no_pages(report),
         no_latency=_no_latency(own),
-        latency_lead=" Frees are left out: which are of the chosen part is not known."
+        latency_lead=" Frees are not included: which of them belong to the selection is not known."
         if own["isFiltered"]
         else "",
         cause_note=_cause_note(questions),
@@ -78,14 +78,14 @@ def _style() -> str:
 
 
 def _script() -> str:
-    """All in one function, so that nothing of it is a name of the window's."""
+    """The script in one function, so that it defines no global names."""
     plot = (_PARTS / "../uplot/uPlot.iife.min.js").read_text(encoding="utf-8")
     own = "".join((_PARTS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     return f'{plot}\n(() => {{\n"use strict";\n{own}}})();\n'
 
 
 def _script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot end its script element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return re.sub("[<>\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -94,13 +94,13 @@ def _memory_lead(own: dict[str, Any]) -> str:
     if own["hasBridge"]:
         scans = units.counted(len(own["scanNs"]), "scan")
         return (
-            f"At each of {scans} the parts were counted page by page; between them the kernel’s figure (the "
-            "line) and live bytes are known, and how the rest is divided is interpolated."
+            f"At each of {scans} the parts were counted page by page; between scans only the kernel’s figure "
+            "(the line) and live bytes are known, and the other parts are interpolated."
         )
     if any(own["timeline"]["resident"]):
         return (
-            "The line is the kernel’s figure. What lies between is not known: the recording has no scan of "
-            "pages."
+            "The line is the kernel’s figure. The parts in between are not known: the recording has no scan "
+            "of pages."
         )
     return "Resident memory was not recorded."
 
@@ -108,26 +108,28 @@ def _memory_lead(own: dict[str, Any]) -> str:
 def _cutoff(own: dict[str, Any]) -> str:
     least = units.percent(own["cutoff"])
     return (
-        f"Call paths with less than {least} of every measure are put together, by call site or among the "
+        f"Call paths with less than {least} of every measure are combined, by call site or among the "
         "smaller ones."
     )
 
 
 def _limits(own: dict[str, Any]) -> list[str]:
     steps = units.counted(len(own["binEndNs"]), "step")
-    lines = [f"Spans are whole steps: the run is cut into {steps}, and an allocation counts where it ended."]
+    lines = [
+        f"Spans are whole steps: the run is divided into {steps}, and an allocation counts where it ended."
+    ]
     return [*lines, _cutoff(own)] if own["cutoff"] else lines
 
 
 def _no_pages(report: Report) -> str:
     if report.facts.spreads is not None:
-        return "A sampled recording does not report this: which page holds a block takes every block."
+        return "Not available from samples: knowing which pages hold blocks takes every block."
     return "The recording has no scan of resident pages."
 
 
 def _no_latency(own: dict[str, Any]) -> str:
     if own["isSampled"]:
-        return "A sampled recording does not report this: a sampled call is a slow one."
+        return "Not available from samples: sampled calls are slower."
     return "Times were not recorded (--no-durations)." if not own["hasDurations"] else "There were no calls."
 
 
@@ -140,5 +142,5 @@ def _cause_note(questions: dict[str, Any]) -> str:
 def _footer(report: Report) -> str:
     version = report.trace.metadata.recorder_version
     recorded = f" of a recording by {version}" if version else ""
-    text = f"Made by heapwright{recorded}. Nothing on this page was or is fetched."
+    text = f"Made by heapwright{recorded}. This page fetches nothing."
     return tag("x", text)[3:-4]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the resident memory was made of, at each step of the timeline.
+"""The parts of resident memory, at each step of the timeline.
 
-At a scan the parts are its own and sum up to the kernel's figure. Between two scans the kernel's
-figure and the live bytes are known; how the rest is divided is interpolated.
+At a scan the parts are its own and add up to the kernel's figure. Between two scans the kernel's
+figure and the live bytes are known; the other parts are interpolated.
 """
 
 from __future__ import annotations

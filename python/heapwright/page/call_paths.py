@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Call paths and what they did bin by bin, small ones put together until they fit."""
+"""Call paths and their activity by bin, with small ones combined until they fit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the page's pictures are drawn from: one document, and many numbers packed beside it."""
+"""The data of the page's charts: one document, and packed numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page's first screen: what ran, how far it can be trusted, what stands out. It needs no script."""
+"""The page's first screen: what ran, its reliability, what stands out. It needs no script."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINKS = {
     "lifetimes": Link("lifetimes"),
     "threads": Link("threads"),
 }
-# What a reader who opens a page wants to know first, where there is something to say.
+# What a reader wants to know first, if there is something to report.
 _OF_RESIDENT_MEMORY = ("cause", "residency")
 _FIGURE = re.compile(
     r"[-+±<]?\d[\d,.]*\s?(?:[KMGT]iB|[BkMG]?B|%|ns|µs|ms|min|M|G|s)(?:/s)?(?![\w])|(?<![\w.:#])(?<!\w\()\d[\d,]*(?![\w.:])"
@@ -69,7 +69,7 @@ def title(summary: Answer) -> str:
 
 
 def warnings(summary: Answer) -> Markup:
-    """How far the recording is whole."""
+    """How complete the recording is."""
     lines = first_screen.warnings(summary)
     return joined(*(tag("p", line.plain, class_=f"warning {line.style}") for line in lines))
 
@@ -90,12 +90,12 @@ def _findings(findings: list[Answer], answers: Answer) -> Markup:
 
 
 def _sentence(finding: Answer) -> str:
-    parts = f"; parts for it: {', '.join(finding['parts'])}" if finding["parts"] else ""
+    parts = f"; parts: {', '.join(finding['parts'])}" if finding["parts"] else ""
     return f"{finding['text']}{parts}"
 
 
 def _links(finding: Answer, answers: Answer) -> Markup:
-    """To the panel that shows it, and to its figures."""
+    """Links to the panel that shows it, and to its figures."""
     question = finding["question"]
     figures = tag("a", "The figures", href=f"#answer-{question}")
     link = _LINKS.get(question)
@@ -117,7 +117,7 @@ def _site_of(text: str, answer: Answer) -> str | None:
 
 
 def _with_figures(text: str) -> Markup:
-    """The text with its figures made to stand out."""
+    """The text with its figures highlighted."""
     parts: list[Markup | str] = []
     at = 0
     for found in _FIGURE.finditer(text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many numbers in little room: varints, deflated, in base64. parts/data.js reads them."""
+"""Compact numbers: varints, deflated, in base64. parts/data.js reads them."""
 
 from __future__ import annotations
 

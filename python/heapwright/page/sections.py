@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page's parts that need no script: answers as the terminal words them."""
+"""The page's parts that need no script: answers with the terminal's text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BY_NAME = {question.name: question for question in explain.QUESTIONS}
 
 
 def answers(document: Answer) -> Markup:
-    """Every answer that has no panel, closed until it is asked for."""
+    """Every answer without a panel, collapsed at first."""
     is_sampled = document["summary"]["sample_mean_bytes"] != 0
     return joined(
         *(
@@ -52,7 +52,7 @@ def trust(document: Answer, lines: list[str]) -> Markup:
     cost = panel(document, "cost", ("recorder",))
     return tag(
         "section",
-        tag("h2", "How far to trust this"),
+        tag("h2", "Reliability"),
         head.warnings(document["summary"]),
         *own,
         cost,

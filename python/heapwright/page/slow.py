@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The slowest calls, each with its stacks: who called, and for a free who had allocated its block."""
+"""The slowest calls, each with its stacks: the caller's, and for a free that of its block's allocation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _frames(title: str, frames: list[Answer]) -> Markup:
         tag("ol", *lines)
         if lines
         else tag(
-            "p", "Not recorded: only of calls of 20 µs and longer, and not in older traces.", class_="note"
+            "p", "Not recorded: only for calls of 20 µs or longer, and not in older traces.", class_="note"
         )
     )
     return tag("div", tag("h3", title), body)

@@ -132,10 +132,8 @@ def test_the_page_is_made_smaller_until_it_fits_and_says_so(tmp_path: Path) -> N
     limit = len(whole.encode()) - 20_000
     smaller = rendered(report, limit)
     assert len(smaller.encode()) <= limit
-    assert "are put together" not in whole
-    assert re.search(
-        r"Call paths with less than [<0-9.]+ % of every measure are put together", unescape(smaller)
-    )
+    assert "are combined" not in whole
+    assert re.search(r"Call paths with less than [<0-9.]+ % of every measure are combined", unescape(smaller))
 
 
 class Elements(HTMLParser):

@@ -54,7 +54,7 @@ function drawCauses(range, size) {
 function describeCauses(of, above, sums, at, times) {
   const said = byId("cause-said");
   if (at === null || at >= times.length) {
-    fill(said, hint("Point at the shares for figures. "), `Calls under ${shortTime(D.slowFromNs)} are not asked for a cause.`);
+    fill(said, hint("Point at the shares for figures. "), `Calls under ${shortTime(D.slowFromNs)} have no cause.`);
     return;
   }
   const parts = of.map((one, number) => [one, above[number][at]]).filter(([, calls]) => calls).sort((a, b) => b[1] - a[1]);

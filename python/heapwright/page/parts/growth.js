@@ -34,7 +34,7 @@ function drawGrowth() {
   node.replaceChildren();
   drawGrowthTable();
   if (!row || !isFollowed(row)) {
-    byId("growth-said").textContent = row ? "It is too small among the call paths to be drawn." : "";
+    byId("growth-said").textContent = row ? "It is too small to be drawn among the call paths." : "";
     return;
   }
   const series = seriesOfSite(row.site), own = row.isSure ? lineOf(row, series) : { line: EDGES.map(() => null), low: [], high: [] };
@@ -55,7 +55,7 @@ function sayGrowth(row) {
   const wide = row.halfWidth < 0 ? "" : ` ± ${bytes(row.halfWidth)}${PER_SECOND} (95${NARROW}%)`;
   fill(byId("growth-said"), el("b", {}, sites[row.site].name), " ", sites[row.site].place, `: ${row.kind}`,
     hasSlope(row) && [", ", el("b", {}, rateOf(row.slope)), `${wide} from ${seconds(row.sinceNs)} to ${seconds(row.untilNs)}`],
-    row.isSure ? "" : hasSlope(row) ? ", which may be chance" : ", no growth", row.reason ? `; ${row.reason}` : "");
+    row.isSure ? "" : hasSlope(row) ? ", possibly by chance" : ", no growth", row.reason ? `; ${row.reason}` : "");
 }
 
 function drawGrowthTable() {

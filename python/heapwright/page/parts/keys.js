@@ -1,7 +1,7 @@
 // The keyboard, the theme, and what is handed on.
 const KEYS = [["/", "search"], ["1 – 7", "measure"], ["← →", "move the span; with Shift, its end"], ["[ ]", "phase before, after"],
   ["0", "whole run"], ["i", "other direction of the call paths"], ["arrows, Enter, Backspace", "in call paths, tables and pages"],
-  ["c", "copy a link to what is shown"], ["d", "dark or light"], ["Esc", "undo: search, zoom, call site, span"], ["?", "these keys"]];
+  ["c", "copy a link to this view"], ["d", "dark or light"], ["Esc", "undo: search, zoom, call site, span"], ["?", "these keys"]];
 
 function moveSpan(by, isEnd) {
   if (isEnd) return setSpan(state.first, Math.max(state.first, state.last + by));

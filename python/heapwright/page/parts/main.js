@@ -51,7 +51,7 @@ async function start() {
 }
 
 start().catch((error) => {
-  byId("notice").textContent = `The pictures could not be drawn (${error.message}): a browser of 2024 or later is needed.`;
+  byId("notice").textContent = `The charts could not be drawn (${error.message}): a browser from 2024 or later is needed.`;
   byId("notice").hidden = false;
   throw error;
 });

@@ -2,19 +2,19 @@
 const measure = (label, title, lead, kind = "bytes") => ({ label, title, lead, kind });
 const MEASURES = {
   live: measure("Live", "Live at the end of the span",
-    "What the program holds at the end of the chosen span."),
-  peak: measure("Peak", "Live at the span’s highest",
-    "What it held at the end of the step of the span at which most was live."),
+    "What the program holds at the end of the selected span."),
+  peak: measure("Peak", "Live at the span’s peak",
+    "What it held at the end of the step with most live memory."),
   growth: measure("Growth", "Grown during the span",
-    "Live at the end less live at the begin of the span. Orange grew, blue shrank."),
-  pinned: measure("Pinned", "Free room that survivors keep",
-    "A page with one live block cannot be given back. Its free room counts for the call path with most bytes on the page."),
+    "Live at the end minus live at the begin of the span. Orange grew, blue shrank."),
+  pinned: measure("Pinned", "Free memory pinned by survivors",
+    "A page with a live block cannot be returned. Its free memory counts for the call path with most bytes on the page."),
   bytes: measure("Allocated", "Allocated during the span",
-    "All bytes asked for, whether or not they came back."),
+    "All bytes requested, whether freed or not."),
   calls: measure("Calls", "Allocations during the span",
-    "How often memory was asked for.", "count"),
+    "Number of allocations.", "count"),
   time: measure("Time", "Time of allocations during the span",
-    "How long the calls took that allocate.", "ns"),
+    "Total time of allocating calls.", "ns"),
 };
 
 const hasMeasure = (name) =>

@@ -1,13 +1,13 @@
 // Memory over time: what the resident set is made of, with the kernel's figure as a line.
 const LAYERS = {  // from the bottom up
   live: ["Live, requested", "blocks that the program holds"],
-  rounding: ["Rounding up", "usable less requested"],
-  partly_free: ["Free, beside survivors", "room on pages with a live block"],
+  rounding: ["Rounding up", "usable minus requested"],
+  partly_free: ["Free, beside survivors", "free memory on pages with a live block"],
   free_pages: ["Free, empty pages", "pages of the heap without a live block"],
   allocator: ["Allocator’s own", "other pages of mappings that hold blocks"],
   own_mappings: ["Own mappings", "mapped by the program itself"],
   files: ["Files", "code and mapped files"],
-  others: ["Everything else", "stacks, libraries’ data, the recorder"],
+  others: ["Everything else", "stacks, library data, the recorder"],
 };
 const memory = { plot: null, stacked: [], isQuiet: false, isLaidOut: false };
 

@@ -6,7 +6,7 @@ function startSlow() {
   lines.forEach((row, at) => {
     row.tabIndex = 0;
     row.classList.add("goes");
-    row.title = "Choose the time around this call";
+    row.title = "Select the time around this call";
     const show = () => {
       const bin = binAt(D.slow[at]);
       setSpan(bin - 2, bin + 2);
