@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says, as Python values; the only package that uses the native module."""
+"""A trace's content as Python values; the only package that uses the native module."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace without its names: each is replaced by a hash whose key nobody keeps; the shapes stay."""
+"""A trace without its names: each is replaced by a hash with a discarded key; the structure stays."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _ADDRESS_BITS = 32  # a module's, all of one size
 
 
 class Names:
-    """Hashes of names; equal ones of equal names, for as long as this lives."""
+    """Hashes of names; equal names get equal hashes during this object's lifetime."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)
         self._locations: dict[Location, Location] = {}
 
     def hashed(self, kind: str, name: str) -> str:
-        """The name's hash after what it is a name of; an empty one stays empty."""
+        """The name's hash, prefixed by its kind; an empty name stays empty."""
         return f"{kind}_{self._digest(f'{kind} {name}')}" if name else ""
 
     def location(self, location: Location) -> Location:
-        """The same place, unnamed. Marks say what is missing, and stay."""
+        """The same location without its name. Marks, which say what is missing, stay."""
         if location in _KEPT:
             return location
         known = self._locations.get(location)
@@ -54,7 +54,7 @@ class Names:
 
 
 class AnonymousTrace(Trace):
-    """The same calls; filters still go by the names."""
+    """The same calls; filters still use the names."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace.path, trace.debug_root, trace._reading)
@@ -113,7 +113,7 @@ class AnonymousTrace(Trace):
         return {**named, "pc": memoryview(places)}
 
     def lost_calls(self, facts: Facts) -> tuple[str, ...]:
-        unseen = self._named.metadata.unseen  # which are told of by names
+        unseen = self._named.metadata.unseen  # which contain names
         told = tuple(line for line in facts.completeness.reasons if line not in unseen)
         return (*told, "some calls were not seen") if unseen else told
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Call stacks with weights, merged into trees whose branches are made when asked for.
+"""Call stacks with weights, merged into trees whose branches are built on demand.
 
-Callers are told apart by function, file and library: a function that calls
-from several lines is one branch. Nothing but the frames that are looked at is
-given names, so a few paths of a large trace are cheap.
+Callers are distinguished by function, file and library: a function that calls
+from several lines is one branch. Only the visited frames are named, so a few
+paths of a large trace are cheap.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Place = tuple[int, int]  # a stack, and which of its innermost frame's locations
 
 
 class Branch:
-    """A location with the weight of the stacks that go through it."""
+    """A location with the weight of the stacks that contain it."""
 
     __slots__ = ("location", "members", "weight")
 
     def __init__(self, location: Location | None, weight: int, members: dict[Place, int]) -> None:
-        """location: None for the root; line 0 when there are several. members: where each stack goes on."""
+        """location: None for the root; line 0 if there are several. members: where each stack continues."""
         self.location = location
         self.weight = weight
         self.members = members
 
 
 class CallPath(NamedTuple):
-    """Who called, nearest first; is_cut: it goes on in ways that were not worth a line."""
+    """The callers, nearest first; is_cut: further callers were too small to show."""
 
     weight: int
     callers: tuple[Location, ...]
@@ -37,7 +37,7 @@ class CallPath(NamedTuple):
 
 
 class Callers:
-    """The way from where stacks end to the outermost caller; frames without locations are looked through."""
+    """Callers from the innermost frame outwards; frames without locations are skipped."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Callers:
         self._seen: dict[int, int] = {0: 0}
 
     def root(self, weights: Iterable[tuple[int, int]], skip: int = 0) -> Branch:
-        """All these (stack, weight); skip: that many locations at the inner end are left out."""
+        """All these (stack, weight); skip: number of innermost locations to leave out."""
         members: dict[Place, int] = {}
         for stack, weight in weights:
             place = (self._nearest(stack), 0)
@@ -62,7 +62,7 @@ class Callers:
         return Branch(None, sum(members.values()), members)
 
     def of(self, branch: Branch) -> list[Branch]:
-        """Who called it, heaviest first. What is missing from its weight had no caller."""
+        """Its callers, heaviest first. The rest of its weight had no caller."""
         groups: dict[tuple[str, str, str], Branch] = {}
         for place, weight in branch.members.items():
             if place[0] == 0:
@@ -86,7 +86,7 @@ class Callers:
         return self._nearest(self._parents[stack]), 0
 
     def _nearest(self, stack: int) -> int:
-        """The stack itself or the nearest caller that has a location."""
+        """The stack itself, or its nearest caller with a location."""
         passed = []
         while stack not in self._seen:
             if self._locations(self._frames[stack]):
@@ -101,8 +101,8 @@ class Callers:
 
 
 MAX_CALLERS = 40  # of one path
-_LEAST = 0.03  # of the whole, for a path of its own
-_KEPT = 0.8  # a path is followed while so much of its weight goes on in paths that are shown
+_LEAST = 0.03  # of the whole, for a separate path
+_KEPT = 0.8  # a path is followed while this share of its weight continues in shown paths
 
 
 class _Way(NamedTuple):
@@ -112,7 +112,7 @@ class _Way(NamedTuple):
 
 
 def heaviest_paths(callers: Callers, root: Branch, limit: int) -> list[CallPath]:
-    """At most `limit` paths, heaviest first. Each is divided and followed as far as the limit allows."""
+    """At most `limit` paths, heaviest first. Each is split and followed as far as the limit allows."""
     ways = [_Way(root, (), root.weight)]
     done: list[CallPath] = []
     while ways:
@@ -135,7 +135,7 @@ def heaviest_paths(callers: Callers, root: Branch, limit: int) -> list[CallPath]
 
 
 class Callees:
-    """The way from the outermost callers to where stacks end: Callers the other way round."""
+    """Callees from the outermost callers inwards: the reverse of Callers."""
 
     def __init__(
         self,
@@ -159,13 +159,13 @@ class Callees:
                 linked.add(stack)
                 self._called.setdefault(self._parents[stack], []).append(stack)
                 stack = self._parents[stack]
-        for stack in sorted(linked, reverse=True):  # callers have lower numbers than what they call
+        for stack in sorted(linked, reverse=True):  # callers have lower numbers than their callees
             parent = self._parents[stack]
             self._sums[parent] = self._sums.get(parent, 0) + self._sums.get(stack, 0)
         return Branch(None, self._sums.get(0, 0), {(0, 0): self._sums.get(0, 0)})
 
     def of(self, branch: Branch) -> list[Branch]:
-        """Whom it called, heaviest first. What is missing from its weight was allocated by itself."""
+        """Its callees, heaviest first. It allocated the rest of its weight itself."""
         groups: dict[tuple[str, str, str], Branch] = {}
         for stack, index in branch.members:
             for inner, at in self._inner(stack, index):
@@ -180,7 +180,7 @@ class Callees:
         return sorted(groups.values(), key=lambda group: -group.weight)
 
     def _inner(self, stack: int, index: int) -> Iterable[Place]:
-        """The next locations inward; frames without any are looked through."""
+        """The next locations inward; frames without any are skipped."""
         if index > 0:
             yield stack, index - 1
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Copies of a trace that carry the names of their frames, so that no other file is needed to read them."""
+"""Copies of a trace with the names of their frames, readable without any other file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ALL_ADDRESSES = 1 << 64
 def write_copy(
     trace: Trace, path: str | PathLike[str], anonymize: bool, progress: Progress | None = None
 ) -> list[str]:
-    """Writes a new file; what is missing of the names comes back, a line for each object.
+    """Writes a new file; returns a line for each object with missing names.
 
-    anonymize: hashes stand for all names. Raises TraceError when the trace cannot be anonymized.
+    anonymize: replaces all names by hashes. Raises TraceError if the trace cannot be anonymized.
     """
     reader = trace._reading.reader
     columns = trace._reading.read_all_symbols(progress)
@@ -41,7 +41,7 @@ def write_copy(
 
 
 class _Table:
-    """Names of frames as the file has them: trace::EmbeddedNames."""
+    """Names of frames as stored in the file: trace::EmbeddedNames."""
 
     def __init__(self) -> None:
         self._strings = {"": 0}
@@ -49,7 +49,7 @@ class _Table:
         self._locations = {name: array("I") for name in ("function", "file", "line", "is_inlined")}
 
     def add(self, locations: Iterable[Location]) -> None:
-        """Of the next frame."""
+        """Adds the next frame."""
         columns = self._locations
         for location in locations:
             columns["function"].append(self._number(location.function))
@@ -62,7 +62,7 @@ class _Table:
         return self._strings.setdefault(text, len(self._strings))
 
     def columns(self, objects: list[tuple[int, int, str]]) -> dict[str, Any]:
-        """What the native module takes. objects: module, source, problem."""
+        """Input of the native module. objects: module, source, problem."""
         packed = {name: column.tobytes() for name, column in self._locations.items()}
         named = {"strings": list(self._strings), "first_location": self._first.tobytes(), "objects": objects}
         return {**named, **packed}
@@ -71,7 +71,7 @@ class _Table:
 def _names(
     trace: Trace, columns: Mapping[str, Any], unnamed: Unnamed | None = None, pcs: array[int] | None = None
 ) -> dict[str, Any]:
-    """columns: of symbols. A frame of which only its place is known has none: readers know it as well."""
+    """columns: of symbols. A frame with only a known address gets no name: readers know it anyway."""
     modules, module_of_frame = trace.modules, trace.frame_columns["module"]
     libraries = [module.name for module in modules]
     first, *rows = (
@@ -113,7 +113,7 @@ def _objects(columns: Mapping[str, Any], with_problems: bool) -> list[tuple[int,
 
 
 def _renumbered(trace: Trace) -> array[int]:
-    """Addresses of code as numbers from their module's start: one for each place in an object."""
+    """Code addresses relative to their module's start: one for each place in an object."""
     modules, frames = trace.modules, trace.frame_columns
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     pcs = array("Q")

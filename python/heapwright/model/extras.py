@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packages that only some questions need: imported when one of those is asked."""
+"""Packages that only some questions need, imported on use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class MissingPackageError(Exception):
-    """A package is not installed; the text is one line that says how to get it."""
+    """A package is not installed; the text is one line that says how to install it."""
 
     def __init__(self, name: str, extra: str) -> None:
         super().__init__(f"this needs the package {name}: pip install 'heapwright[{extra}]'")

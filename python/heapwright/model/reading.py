@@ -20,8 +20,8 @@ _FULL, _BRIEF, _NONE = 0, 1, 2
 class Reading:
     """An open trace file whose symbols may be being read in the background.
 
-    Debug info of libraries that are plumbing is left out at first: it is
-    large, and hardly ever asked for.
+    Debug info of plumbing libraries is left out at first: it is large, and
+    rarely needed.
     """
 
     def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
@@ -37,17 +37,17 @@ class Reading:
             self._symbols = self._read(_BRIEF if libraries.is_plumbing(name) else _FULL for name in names)
 
     def take_symbols(self, progress: native.Progress) -> dict[str, Any]:
-        """The symbols' columns, waited for; once only."""
+        """Waits for the symbols' columns; only once."""
         self.begin_symbols()
         assert self._symbols is not None
         return self._symbols.take(progress)
 
     def read_all_symbols(self, progress: native.Progress) -> dict[str, Any]:
-        """The columns with all that is known of every frame."""
+        """The columns with everything known about every frame."""
         return self._read(_FULL for _ in self.reader.modules()["path"]).take(progress)
 
     def symbols_of(self, wanted: int, objects: Iterable[int]) -> dict[str, Any]:
-        """The columns with all that is known of one object's frames; objects: of each module."""
+        """The columns with everything known about one object's frames; objects: of each module."""
         return self._read(_FULL if number == wanted else _NONE for number in objects).take(None)
 
     def _read(self, depths: Iterable[int]) -> native.SymbolReading:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace holds beside its events: src/trace/records.hpp's mirror."""
+"""What a trace holds besides its events: mirrors src/trace/records.hpp."""
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
@@ -30,7 +30,7 @@ class UnrecordedProcess(NamedTuple):
 
 
 class Metadata(NamedTuple):
-    """How and of what the trace was made."""
+    """How the trace was made, and of what."""
 
     program: str
     command: str
@@ -57,18 +57,18 @@ class Metadata(NamedTuple):
 
     @property
     def condition_values(self) -> dict[str, str]:
-        """Settings, limits and machine facts that the heap's work depends on, by name."""
+        """Settings, limits and machine properties that affect the heap, by name."""
         found = (text.partition("\t") for text in self.conditions)
         return {clean(name): clean(value) for name, tab, value in found if tab}
 
     @property
     def is_attached(self) -> bool:
-        """Whether the process ran before, without the recorder."""
+        """Whether the process ran earlier without the recorder."""
         return self.condition_values.get("attached") == "yes"
 
     @property
     def unrecorded(self) -> tuple[UnrecordedProcess, ...]:
-        """The processes that this one started, or became, and that have no trace."""
+        """Processes without a trace that this one started or became."""
         found = [text.split("\t", 2) for text in self.unrecorded_processes]
         return tuple(
             UnrecordedProcess(int(parts[0]) if parts[0].isdecimal() else 0, clean(parts[1]), clean(parts[2]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How people name call sites: a function, function@file:line, or a number."""
+"""Selectors of call sites: a function, function@file:line, or a number."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def is_selected(site: Site, selector: str) -> bool:
 
 
 def selected(sites: Sequence[Site], selector: str) -> list[Site]:
-    """The sites that it names."""
+    """The sites that match."""
     return [site for site in sites if is_selected(site, selector)]
 
 
 def matching(sites: Sequence[Site], pattern: str) -> list[Site]:
-    """The sites that a selector names; where none has that name, * is any text: parse_*@parse.cpp:*."""
+    """The sites that a selector names; if none has that name, * matches any text: parse_*@parse.cpp:*."""
     exact = selected(sites, pattern)
     if exact or "*" not in pattern:
         return exact
@@ -60,7 +60,7 @@ def _places(site: Site) -> Iterator[str]:
 
 
 def why_none(sites: Sequence[Site], selector: str) -> str:
-    """What to say where it names none of them."""
+    """The error if it names none of them."""
     if selector.isdecimal():
         return f"no site {selector}; their numbers are below {len(sites)} (heapwright explain --json)"
     from difflib import get_close_matches  # only for error messages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes of one recording: their traces, and what is known of those without one."""
+"""The processes of one recording: their traces, and facts on those without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIX = ".session.json"
 
 
 class SessionError(Exception):
-    """What is wrong with the path, in one line."""
+    """An error about the path, in one line."""
 
 
 class Unrecorded(NamedTuple):
@@ -38,7 +38,7 @@ class Session:
         self.unrecorded: list[Unrecorded] = []
         self.children_left_alone = sum(trace.metadata.children_left_alone for trace in traces)
         self.starts_lost = 0
-        self.unreadable: list[str] = []  # files that should be part of it, and why they are not
+        self.unreadable: list[str] = []  # files that should belong to it, and why they do not
         self.left_out = 0  # traces of other recordings in the folder
 
     def find(self, wanted: str) -> Trace | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What sites held in the course of time, row by row."""
+"""What sites held over time, row by row."""
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
@@ -10,7 +10,7 @@ from heapwright.model.facts import Facts
 
 
 class SiteCourse(NamedTuple):
-    """What a site held at the end of each bin; before first_bin that is not known."""
+    """What a site held at the end of each bin; not known before first_bin."""
 
     site: int
     first_bin: int
@@ -20,7 +20,7 @@ class SiteCourse(NamedTuple):
 
 
 def courses_of(facts: Facts) -> Iterator[SiteCourse]:
-    """Of the sites that ever held much, in no order."""
+    """Series of the sites that ever held much, in no order."""
     bins = len(facts.series_end_ns)
     held = [facts.series_moments[name] for name in SiteCourse._fields[2:]]
     for place, row in enumerate(facts.series_rows):

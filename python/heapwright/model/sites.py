@@ -32,7 +32,7 @@ Path = tuple[Location, ...]
 class SiteOptions(NamedTuple):
     """How stacks become sites.
 
-    depth: how many locations that are not plumbing make a site.
+    depth: number of non-plumbing locations that identify a site.
     full_stacks: every stack is its own site.
     skip: further plumbing, matched against functions and libraries.
     """
@@ -43,7 +43,7 @@ class SiteOptions(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A group of stacks that reports show as one line; path is innermost first."""
+    """A group of stacks shown as one line; path is innermost first."""
 
     number: int
     path: Path
@@ -56,7 +56,7 @@ class Site(NamedTuple):
 
     @property
     def where(self) -> str:
-        """file:line, or the library when lines are not known."""
+        """file:line, or the library if lines are not known."""
         location = self.location
         return f"{location.file}:{location.line}" if location.file else location.library
 
@@ -101,7 +101,7 @@ class Sites:
         return iter(self.sites)
 
     def matching(self, pattern: re.Pattern[str] | None, library: re.Pattern[str] | None) -> bytes:
-        """One byte per site: 1 where the site passes both patterns."""
+        """One byte per site: 1 if the site matches both patterns."""
 
         def passes(site: Site) -> bool:
             by_name = pattern is None or pattern.search(str(site)) is not None
@@ -156,10 +156,10 @@ def _stack_paths(
 ) -> array[int]:
     if table.depth == 1:
         return native.innermost_paths(parents, frames, own_paths)
-    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
+    parents, frames = list(parents), list(frames)  # converts numbers once
     is_short = [len(path) < table.depth for path in table.paths]
     paths = array("I", [0, *map(own_paths.__getitem__, frames[1:])])
-    # Callers have lower numbers than what they call.
+    # Callers have lower numbers than their callees.
     for stack in [stack for stack, own in enumerate(paths) if is_short[own]][1:]:
         own, above = paths[stack], paths[parents[stack]]
         paths[stack] = table.joined(own, above) if own else above
@@ -169,7 +169,7 @@ def _stack_paths(
 def _whole_stacks(
     parents: Sequence[int], frames: Sequence[int], used: Iterable[int], symbols: Symbols
 ) -> array[int]:
-    """The same number for stacks that read the same, though their addresses may differ."""
+    """The same number for stacks with the same names, though their addresses may differ."""
     numbers: dict[object, int] = {}
     own = {frame: numbers.setdefault(_reading(frame, symbols), len(numbers)) for frame in used}
     known: dict[tuple[int, int], int] = {}
@@ -182,12 +182,12 @@ def _whole_stacks(
 
 def _reading(frame: int, symbols: Symbols) -> object:
     if frame in MARKS or libraries.is_plumbing(symbols.library(frame)):
-        return frame  # asking for its locations may mean reading debug info
+        return frame  # getting its locations may mean reading debug info
     return tuple(symbols.locations(frame))
 
 
 def stacks_below(parents: Sequence[int], frames: Sequence[int], wanted: Iterable[int]) -> bytes:
-    """One byte per stack: 1 where one of the wanted frames is in it."""
+    """One byte per stack: 1 if it contains a wanted frame."""
     return bytes(native.innermost_paths(parents, frames, dict.fromkeys(wanted, 1)).tolist())
 
 
@@ -208,7 +208,7 @@ def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_p
 
 
 class _FramePaths:
-    """For each frame: its locations that are not plumbing, and what stands in when a stack has none."""
+    """For each frame: its non-plumbing locations, and the fallback if a stack has none."""
 
     def __init__(self, symbols: Symbols, plumbing: Callable[[Location], bool]) -> None:
         self._symbols = symbols
@@ -216,26 +216,26 @@ class _FramePaths:
         self._known: dict[int, Path] = {}
 
     def skip(self, frames: Iterable[int]) -> None:
-        """Makes frames plumbing that are not so by name."""
+        """Treats frames as plumbing that are not plumbing by name."""
         for frame in frames:
             self._known[frame] = ()
 
     def of(self, frame: int) -> Path:
-        """Its locations that are not plumbing."""
+        """Its non-plumbing locations."""
         known = self._known.get(frame)
         if known is None:
             known = self._known[frame] = self._find(frame)
         return known
 
     def fallback_of(self, frame: int) -> Path:
-        """What stands in for it when there is nothing but plumbing; empty for the allocator."""
+        """The fallback if there is only plumbing; empty for the allocator."""
         if frame in MARKS:
             return (MARKS[frame],)
         rest = [location for location in self._symbols.locations(frame) if not is_allocator(location)]
         return (_as_site(rest[-1]),) if rest else ()
 
     def _find(self, frame: int) -> Path:
-        # By its library alone where that tells: asking for locations may mean reading debug info.
+        # By its library if that is enough: getting locations may mean reading debug info.
         if frame in MARKS or libraries.is_plumbing(self._symbols.library(frame)):
             return ()
         locations = self._symbols.locations(frame)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blocks that are known to stay: LeakSanitizer's suppression files, and the run time's own memory."""
+"""Suppressed blocks: LeakSanitizer's suppression files, and the runtime's own memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The patterns of a file of "leak:PATTERN" lines; ValueError names the line that is none."""
+    """The patterns of a file of "leak:PATTERN" lines; ValueError names an invalid line."""
     patterns = []
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -42,10 +42,10 @@ def expression(pattern: str) -> str:
 
 
 def stacks_suppressed(trace: Trace, patterns: Sequence[str]) -> bytes:
-    """One byte per stack: 1 where its blocks are not to be called leaks.
+    """One byte per stack: 1 if its blocks are not leaks.
 
-    Those whose function, file or library matches in any frame, and what the
-    run time takes for itself when it starts: libstdc++'s memory for exceptions.
+    Stacks whose function, file or library matches in any frame, and memory that
+    the runtime allocates at start: libstdc++'s memory for exceptions.
     """
     run_time = _of_run_time(trace)
     if not patterns:
@@ -61,7 +61,7 @@ def stacks_suppressed(trace: Trace, patterns: Sequence[str]) -> bytes:
 
 
 def _of_run_time(trace: Trace) -> bytes:
-    """The stacks that begin in the dynamic linker and never leave the run time."""
+    """The stacks that begin in the dynamic linker and never leave the runtime."""
     tree, symbols = trace.stack_columns, trace.symbols()
     library = {frame: symbols.library(frame) for frame in set(tree["frame"][1:]) if frame not in MARKS}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Frames as source: the functions, files and lines behind program counters."""
+"""Source locations of frames: the functions, files and lines of program counters."""
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
@@ -22,7 +22,7 @@ class Location(NamedTuple):
 
 
 class SymbolObject(NamedTuple):
-    """What was found for one loaded object; `problem` says what is missing."""
+    """Symbols found for one loaded object; `problem` says what is missing."""
 
     path: str
     build_id: str
@@ -30,7 +30,7 @@ class SymbolObject(NamedTuple):
     source: str
     problem: str
     frames: int
-    unnamed: int  # 0 while its debug info was not asked for
+    unnamed: int  # 0 until its debug info is read
 
 
 class Symbols:
@@ -68,7 +68,7 @@ class Symbols:
         return self._columns_of(frame).locations(frame, self.library(frame))
 
     def is_unnamed(self, frame: int) -> bool:
-        """True when all that is known of the frame is its place in a file."""
+        """True if only the frame's address in a file is known."""
         if frame >= len(self):
             return False
         return self._columns_of(frame).is_unnamed(frame, self.library(frame))
@@ -79,7 +79,7 @@ class Symbols:
         return [found.problem for found in sorted(lacking, key=lambda found: -found.frames)]
 
     def _columns_of(self, frame: int) -> "_Columns":
-        """Those that hold the frame; reads its object now when that was left out."""
+        """The columns that hold the frame; reads its object now if it was left out."""
         if self._columns.has(frame):
             return self._columns
         number = self._object_of_module[self._module_of_frame[frame]]

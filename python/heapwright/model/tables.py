@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heapwright.model.trace import Trace
 
 _TIMES = ("allocator_ns", "release_ns")
-# What a site did that samples of its blocks do not tell.
+# Figures of a site that samples do not give.
 _NOT_SAMPLED = ("reallocs", "temporaries", "freed_by_other_thread", "live_at_end_parts", "own_peak_bytes")
 
 
@@ -47,13 +47,13 @@ def _site(trace: Trace) -> Any:
 
 
 def columns_left_out(trace: Trace) -> tuple[str, ...]:
-    """Of the table site: what this recording cannot tell."""
+    """Columns of the table site that this recording does not have."""
     untold = () if trace.metadata.durations_recorded else _TIMES
     return (*untold, *_NOT_SAMPLED) if trace.metadata.sample_mean_bytes else untold
 
 
 def about_samples(trace: Trace, tables: Sequence[str]) -> str:
-    """What to know before rows of these tables are summed; empty when each is one call or block."""
+    """A note before rows of these tables are summed; empty if each is one call or block."""
     if not trace.metadata.sample_mean_bytes:
         return ""
     parts = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# length: an open trace and all that is asked of it
+# length: an open trace and all its queries
 """An open trace."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_LIMIT = 2**64 - 1
 
 
 class Filter(NamedTuple):
-    """What to look at; the default is everything.
+    """What to select; the default is everything.
 
     threads are Thread.index values (empty = all). site and library are
     regular expressions over the site's text and its library, through over
@@ -91,7 +91,7 @@ class Trace:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """How and of what the trace was made."""
+        """How the trace was made, and of what."""
         values: dict[str, Any] = self._reader.metadata()
         for name in ("notes", "unseen"):
             values[name] = tuple(clean(line) for line in values[name])

@@ -58,7 +58,7 @@ def data_of(report: Report, answers: Answers, rows_limit: int) -> Data:
         "cutoff": paths.cutoff,
         **_times(report),
         **_pages(report),
-        "threads": [_thread_name(thread.name, thread.index) for thread in report.trace.threads],
+        "threads": [f"{thread.name} #{thread.index}" for thread in report.trace.threads],
         "phases": _phases(answers),
         "lifetimes": _lifetimes(report),
         "growth": _growth(answers, paths),
@@ -164,7 +164,3 @@ def _growth(answers: Answers, paths: call_paths.CallPaths) -> list[Document]:
         }
         for row in answers.get("growth", {}).get("sites", [])
     ]
-
-
-def _thread_name(name: str, index: int) -> str:
-    return f"{name} #{index}"

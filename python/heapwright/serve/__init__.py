@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Figures of running processes over HTTP, as Prometheus and its like read them."""
+"""Figures of running processes over HTTP, for Prometheus and compatible readers."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # length: every metric that is served, with its meaning
-"""The metrics: what each is called, what it means, and where its values come from.
+"""The metrics: names, meaning, and sources of their values.
 
 Names are the same for every allocator, units are bytes and seconds.
 """
@@ -166,7 +166,7 @@ METRICS = (
     Metric(
         "heap_failed_calls",
         COUNTER,
-        f"Calls that got no memory {_SINCE}.",
+        f"Failed calls {_SINCE}.",
         _of_calls(lambda calls: calls.failed),
     ),
     Metric(
@@ -178,13 +178,13 @@ METRICS = (
     Metric(
         "heap_requested_bytes",
         COUNTER,
-        f"Bytes that served calls asked for {_SINCE}.",
+        f"Bytes requested by served calls {_SINCE}.",
         _of_calls(lambda calls: calls.requested_bytes),
     ),
     Metric(
         "heap_usable_bytes",
         COUNTER,
-        f"Bytes that the allocator says these blocks hold {_SINCE}.",
+        f"Usable bytes of these blocks, by the allocator, {_SINCE}.",
         _of_calls(lambda calls: _usable(calls, calls.usable_bytes)),
     ),
     Metric(
@@ -193,10 +193,8 @@ METRICS = (
         f"Usable bytes of released blocks {_SINCE}.",
         _of_calls(lambda calls: _usable(calls, calls.released_bytes)),
     ),
-    Metric(
-        "heap_live_bytes", GAUGE, "Usable bytes of the blocks that live.", _live(figures.live_bytes, True)
-    ),
-    Metric("heap_live_blocks", GAUGE, "Blocks that live.", _live(figures.live_blocks, True)),
+    Metric("heap_live_bytes", GAUGE, "Usable bytes of live blocks.", _live(figures.live_bytes, True)),
+    Metric("heap_live_blocks", GAUGE, "Live blocks.", _live(figures.live_blocks, True)),
     Metric("heap_live_change_bytes", GAUGE, f"Usable bytes {_CHANGE}.", _live(figures.live_bytes, False)),
     Metric("heap_live_change_blocks", GAUGE, f"Blocks {_CHANGE}.", _live(figures.live_blocks, False)),
     Metric(
@@ -209,74 +207,74 @@ METRICS = (
     Metric(
         "heap_timed_call_duration_seconds",
         HISTOGRAM,
-        "Times on the processor of the calls that were timed, a few at random of all in heap_calls_total.",
+        "CPU times of the timed calls, a random sample of heap_calls_total.",
         _timed,
         ("operation",),
     ),
     Metric(
         "heap_timed_call_waiting_seconds",
         COUNTER,
-        "How long these calls were off the processor beside: for a processor, a lock or the kernel.",
+        "Time these calls were off the CPU: waiting for a CPU, a lock or the kernel.",
         _waiting,
         ("operation",),
     ),
     Metric(
         "heap_threads_begun",
         COUNTER,
-        "Threads that made a first call; a lower bound for processes that were attached to.",
+        "Threads that made a first call; a lower bound for attached processes.",
         _of_calls(lambda calls: calls.threads_begun),
     ),
     Metric(
         "heap_threads_ended",
         COUNTER,
-        "Of these, the ones that ended; not known of processes that were attached to.",
+        "Of these threads, those that ended; not known for attached processes.",
         _of_calls(lambda calls: None if calls.is_attached else calls.threads_ended),
     ),
     Metric(
         "heap_lock_contentions",
         COUNTER,
-        "Acquisitions of the heap's locks that had to wait; of libheapwright.so.",
+        "Lock acquisitions of the heap that had to wait; only libheapwright.so.",
         _of_heap(lambda heap: heap.contended),
     ),
     Metric(
         "heap_lock_wait_seconds",
         COUNTER,
-        "How long they waited; of libheapwright.so.",
+        "How long they waited; only libheapwright.so.",
         _of_heap(lambda heap: heap.wait_ns / 1e9),
     ),
     Metric(
         "heap_remote_frees",
         COUNTER,
-        "Blocks that another thread freed than had made them; of libheapwright.so.",
+        "Cross-thread frees; only libheapwright.so.",
         _of_heap(lambda heap: heap.remote_frees),
     ),
     Metric(
         "heap_committed_bytes",
         GAUGE,
-        "Address space that the heap may write to; of libheapwright.so.",
+        "Address space that the heap may write to; only libheapwright.so.",
         _of_heap(lambda heap: heap.committed_bytes),
     ),
     Metric(
         "heap_dirty_bytes",
         GAUGE,
-        "Free memory that was used before and not given back; of libheapwright.so.",
+        "Dirty free memory not returned to the kernel; only libheapwright.so.",
         _of_heap(lambda heap: heap.dirty_bytes),
     ),
     Metric(
         "heap_purged_bytes",
         COUNTER,
-        "Memory given back to the kernel; of libheapwright.so.",
+        "Memory returned to the kernel; only libheapwright.so.",
         _of_heap(lambda heap: heap.purged_bytes),
     ),
     Metric(
         "process_resident_memory_bytes",
         GAUGE,
-        "What the kernel has in memory for the whole process.",
+        "Resident memory of the whole process.",
         lambda seen: (((), seen.resident_bytes),),
     ),
 )
 UNREAD = "heapwright_unread_pages"
-_UNREAD_ABOUT = "Pages of counters that are left out, other users' included; heapwright top says why."
+_UNREAD_ABOUT = "Pages of counters that are left out, including other users'; heapwright top shows why."
 
 
 class ProcessCollector(Collector):

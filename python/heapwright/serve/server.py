@@ -28,8 +28,8 @@ _START = (
     "heapwright serve: the metrics are at /metrics, "
     "profiles at /debug/pprof/heap?pid=PID and /debug/otlp/heap?pid=PID\n"
 )
-_STRANGE_NAME = "heapwright serve is asked by a name that is not its own; allow it by --name\n"
-# A reader that says nothing for so long is left.
+_STRANGE_NAME = "heapwright serve does not know this host name; allow it with --name\n"
+# A client that is silent this long is disconnected.
 _MOST_SILENCE_S = 5.0
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -39,7 +39,7 @@ class _Server(ThreadingWSGIServer):
     request_queue_size = 1024
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Readers that go away, or do not speak HTTP, are no news."""
+        """Ignores clients that disconnect or do not speak HTTP."""
 
 
 class _ServerOf6(_Server):
@@ -50,7 +50,7 @@ class _Handler(WSGIRequestHandler):
     timeout = _MOST_SILENCE_S
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads a line for every scrape."""
+        """Logs no line per scrape."""
 
 
 def listen(
@@ -99,9 +99,9 @@ def _application(names: Collection[str], registry: CollectorRegistry, say: Calla
         if path == PATH:
             try:
                 return metrics(environ, start)
-            except Exception as error:  # one reader's request must not be the end of the others'
+            except Exception as error:  # one client's request must not affect the others
                 say(f"a request was not answered: {type(error).__name__}: {error}")
-                return _text(start, "500 Internal Server Error", "not to be read now\n")
+                return _text(start, "500 Internal Server Error", "not available now\n")
         if path in PROFILES:
             return _profile(environ, start, *PROFILES[path])
         return _text(start, "200 OK", _START) if path == "/" else _text(start, "404 Not Found", _START)
@@ -110,7 +110,7 @@ def _application(names: Collection[str], registry: CollectorRegistry, say: Calla
 
 
 def _with_heads(answer: _App) -> _App:
-    """HEAD, which checks of health ask by, is answered like GET, without the text."""
+    """Answers HEAD, used by health checks, like GET without the body."""
 
     def answer_both(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "HEAD":
@@ -134,13 +134,15 @@ def _profile(
         wanted = str(sampled[0])
     if not wanted.isdecimal():
         having = ", ".join(map(str, sampled)) or "none; heapwright count --sample 512k starts one"
-        return _text(start, "400 Bad Request", f"name a process by ?pid=PID; with samples: {having}\n")
+        return _text(
+            start, "400 Bad Request", f"name a process with ?pid=PID; processes with samples: {having}\n"
+        )
     try:
         profile = written(copy_profile(int(wanted)), form)
     except NoProfileError as error:
         return _text(start, "404 Not Found", f"{error}\n")
     except TraceError:
-        return _text(start, "503 Service Unavailable", "nothing is written yet; ask again in a second\n")
+        return _text(start, "503 Service Unavailable", "no samples yet; try again in a second\n")
     start("200 OK", [("Content-Type", content_type)])
     return [profile]
 

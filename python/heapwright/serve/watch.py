@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All processes with counters, looked at again and again: what is told of one never runs backwards."""
+"""All processes with counters, read repeatedly: reported counters never run backwards."""
 
 from __future__ import annotations
 

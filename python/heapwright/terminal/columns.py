@@ -15,21 +15,21 @@ from heapwright.terminal.spelling import in_ascii
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
-# Call paths are told apart by this; a path that does not fit goes over several lines.
+# Separator of call paths; a path that does not fit is wrapped over several lines.
 PATH_MARK = " < "
-# Cells that begin so are the callers of the row above: one line, the outermost but one are left out first.
+# Cells with this prefix are the callers of the row above: on one line, all but the outermost may be omitted.
 CALLERS = "  "
 # Of a C++ function's name: half of the cells that a name has in a narrow table.
 _SAYS_NOTHING = "(anonymous namespace)::"
 _GAP = 2
-# A name cut shorter than this says nothing: the last column then gets lines of its own.
+# A name cut shorter than this is useless: the last column then gets separate lines.
 _LEAST_NAME = 32
 _LEAST_TEXT = 12
 _INDENT = 4
 
 
 class Styled(NamedTuple):
-    """A cell with a style of its own."""
+    """A cell with its own style."""
 
     text: str
     style: str
@@ -41,7 +41,7 @@ Line = list[str]
 
 
 class Columns:
-    """A table for rich's consoles, laid out for the width it is printed at."""
+    """A table for rich's consoles, laid out for the console's width."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Columns:
         centred: bool = False,
         groups: Mapping[int, str] | None = None,
     ) -> None:
-        """groups: by a row's number the line that stands above it, for the rows until the next one."""
+        """groups: by row number, the line above it, for the rows until the next one."""
         self._groups = groups or {}
         self._headers = list(headers)
         self._rows = [list(row) for row in rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is drawn for the width it is printed at."""
+"""Drawing for the console's width."""
 
 from __future__ import annotations
 

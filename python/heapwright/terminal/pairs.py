@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names and what belongs to them: long texts are wrapped beside their name, nothing is cut."""
+"""Pairs of name and text: long texts are wrapped beside their name, nothing is cut."""
 
 from __future__ import annotations
 

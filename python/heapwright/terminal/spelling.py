@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our signs in ASCII, for terminals and files that can show nothing else."""
+"""Special characters in ASCII, for terminals and files that show nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_ascii(text: str) -> str:
 
 
 def never_fail(stream: TextIO) -> None:
-    """What the stream's encoding cannot express is replaced from now on, or written as \\x… or \\u…."""
+    """From now on replaces characters that the stream's encoding lacks, or writes them as \\x… or \\u…."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error(_ERRORS, _replace)
         stream.reconfigure(errors=_ERRORS)
