@@ -238,8 +238,8 @@ def test_a_sampled_recording_and_a_window(opened: Opened, tmp_path: Path) -> Non
     sampled = small_trace().meta("sample_mean_bytes", 512)
     page = opened(explained(sampled.write(tmp_path / "sampled.heapwright")))
     assert "sampled" in page.inner_text("#first")
-    assert "does not report this" in page.inner_text("#latency")
-    assert "does not report this" in page.inner_text("#pages")
+    assert "Not available from samples" in page.inner_text("#latency")
+    assert "Not available from samples" in page.inner_text("#pages")
     window = opened(
         explained(small_trace().write(tmp_path / "window.heapwright"), "--from", "2us", "--min-block", "60")
     )

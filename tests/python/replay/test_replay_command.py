@@ -147,11 +147,11 @@ def test_a_crash_in_the_runs_for_call_sites_is_a_failure(
     ("words", "message"),
     [
         (["--on", "jemaloc"], "no allocator jemaloc; did you mean jemalloc?"),
-        (["--on", "/no/such.so"], "no file /no/such.so"),
+        (["--on", "/no/such.so"], "no such file: /no/such.so"),
         (["--set", "glibc.arena_mx=1"], "did you mean arena_max?"),
         (["--set", "glibc.arena_max=0"], "glibc.arena_max takes 1 to "),
         (["--set", "glibc.tcache_count=-1"], "glibc.tcache_count takes 0 to "),
-        (["--on", "glibc,zzz"], "no allocator zzz; there are: "),
+        (["--on", "glibc,zzz"], "no allocator zzz; known: "),
         (["--runs", "0"], "--runs takes 1 to 100"),
         (["--idle", "-1"], "--idle takes seconds"),
         (["--limit", "0"], "--limit takes seconds"),

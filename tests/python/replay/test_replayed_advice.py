@@ -124,7 +124,7 @@ def test_what_cannot_be_is_one_line(file: str, tmp_path: Path, capsys: pytest.Ca
     figure = document["candidates"][1]["figures"]["time_ns"]
     figure |= {"verdict": "better", "difference": 61_440.0, "relative_difference": -0.99}
     written.write_text(json.dumps(document), encoding="utf-8")
-    assert "contradict each other" in one_line_of(["explain", file, "--replayed", str(written)], capsys)
+    assert "are inconsistent" in one_line_of(["explain", file, "--replayed", str(written)], capsys)
     document = replayed(file, capsys)
     document["recording_start_unix_ns"] += 1
     written.write_text(json.dumps(document), encoding="utf-8")
