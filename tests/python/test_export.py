@@ -112,7 +112,7 @@ def test_parquet_of_chosen_rows(
 
 def test_parquet_filters_need_a_table_of_calls(command: Command, trace_file: Path) -> None:
     said = command("export", trace_file, "--to", "parquet", "--table", "site", "--thread", "1")
-    assert said.err == "heapwright: filters apply only to the tables event and block, not to site\n"
+    assert said.err == "heapwright: filters apply to the tables event and block, not to site\n"
 
 
 def test_names_and_existing_files(command: Command, trace_file: Path) -> None:

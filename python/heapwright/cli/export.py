@@ -50,9 +50,7 @@ Service = Annotated[
 ]
 Version = Annotated[
     str,
-    typer.Option(
-        "--service-version", metavar="TEXT", help="With --fleet: version of the service. Default: unknown."
-    ),
+    typer.Option("--service-version", metavar="TEXT", help="With --fleet: version. Default: unknown."),
 ]
 
 
@@ -110,9 +108,7 @@ def export(
     trace = _with_symbols(trace, anonymize)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
-            raise InputError(
-                f"filters apply only to the tables {' and '.join(FILTERED_TABLES)}, not to {table}"
-            )
+            raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
         lost, size = _write_parquet(trace, table, target, force, chosen)
     else:
         lost, size = _write_profile(trace, chosen, form, target, force, measure)
