@@ -2,7 +2,7 @@
 """Which sources a results file measured, and whether they changed since.
 
 A results file keeps, under "sources", the revision and a hash of the text of
-each folder or file that its figures depend on; of a Python module also of
+each folder or file that its figures depend on, C++ without its comments; of a Python module also of
 those that it imports. Rendering compares the hashes
 with what is there now, so a document says of itself whether its figures are
 those of the sources beside it. No version control is needed to compare.
@@ -11,6 +11,7 @@ those of the sources beside it. No version control is needed to compare.
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -103,6 +104,8 @@ measured = {
     ),
 }
 suffixes = {".cpp", ".hpp", ".h", ".S", ".py", ".js", ".css", ".html"}
+LITERAL = rb'"(?:\\.|[^"\\\n])*"' + rb"|'(?:\\[^'\n]*|[^'\\\n])'"
+COMMENT_OR_SPACE = re.compile(rb"(" + LITERAL + rb")|//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
 shown_by = (f"{package}/report", f"{package}/terminal")  # as these do
 
@@ -138,13 +141,21 @@ def _imported(modules: Iterable[str]) -> set[str]:
     return {files[name] for name in found if name in files}
 
 
+def code_of(file: Path) -> bytes:
+    """A file's text; of C++ the code alone, whose comments and line breaks change no figure."""
+    text = file.read_bytes()
+    if file.suffix not in {".cpp", ".hpp", ".h"}:
+        return text
+    return COMMENT_OR_SPACE.sub(lambda found: found[1] or b"", text)
+
+
 def hash_of(path: Path) -> str:
     """Of the names and texts of the sources in a folder, or of one file's text."""
     files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and file.name not in scripts)
     whole = hashlib.sha256()
     for file in files if path.is_dir() else [path]:
         whole.update(file.relative_to(path).as_posix().encode() + b"\0")
-        whole.update(hashlib.sha256(file.read_bytes()).digest())
+        whole.update(hashlib.sha256(code_of(file)).digest())
     return whole.hexdigest()[:16]
 
 

@@ -50,6 +50,18 @@ def test_a_changed_source_is_named(root: Path, change: str) -> None:
     assert sources.said(found, root) == "Measured at revision abc1234; sources changed since: src/heap."
 
 
+def test_comments_and_line_breaks_are_no_change(root: Path) -> None:
+    source = root / "src/heap/a.cpp"
+    source.write_text(
+        '// first\nint one() { return 1; } /* of\ntwo lines */\nchar url[] = "http://a";  // b\n'
+    )
+    found = [stamp_of(root, "src/heap")]
+    source.write_text('int one() {\n  return 1;\n}\n// other words\nchar url[] = "http://a";\n')
+    assert sources.said(found, root).endswith("sources changed since: no.")
+    source.write_text(source.read_text().replace("//a", "//b"))
+    assert sources.said(found, root).endswith("sources changed since: src/heap.")
+
+
 def test_results_without_hashes_claim_nothing(root: Path) -> None:
     assert "changed since: not known" in sources.said([{}], root)
     assert sources.said([{}, stamp_of(root, "one.py")], root).startswith("Some of these figures were")
