@@ -44,7 +44,7 @@ def fleet(
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
-    """Sum up memory, waste and leaks of many recordings by service and site."""
+    """Sum up memory, waste and leaks over many recordings."""
     one_of("engine", engine, ENGINES)
     wanted = list(dict.fromkeys(question or QUESTIONS))
     for name in wanted:
