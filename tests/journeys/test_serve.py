@@ -190,7 +190,7 @@ def test_a_name_of_its_own_is_told_to_it() -> None:
 def test_bad_requests_get_one_line(served: Served) -> None:
     taken = served.address.rsplit(":", 1)[1].removesuffix("/metrics")
     for line, words in (
-        (("--port", taken), "already in use; choose"),
+        (("--port", taken), "already in use; use --port"),
         (("--port", "70000"), "invalid value for '--port'"),
         (("--host", "no such host"), "--host takes an address"),
         (("--host", "192.0.2.1"), "cannot listen"),
