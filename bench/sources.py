@@ -104,7 +104,7 @@ measured = {
     ),
 }
 suffixes = {".cpp", ".hpp", ".h", ".S", ".py", ".js", ".css", ".html"}
-LITERAL = rb'"(?:\\.|[^"\\\n])*"' + rb"|'(?:\\[^'\n]*|[^'\\\n])'"
+LITERAL = rb'"(?:\\.|[^"\\\n])*"' + rb"|'(?:\\.[^'\n]*|[^'\\\n])'"
 COMMENT_OR_SPACE = re.compile(rb"(" + LITERAL + rb")|//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
 shown_by = (f"{package}/report", f"{package}/terminal")  # as these do
