@@ -26,8 +26,7 @@ namespace {
 constexpr int not_recorded_code = 2;
 constexpr int recorder_lost_code = 1;
 
-const char killed_text[] =
-    "heapwright-attach was killed; the same command again puts right what it left behind";
+const char killed_text[] = "heapwright-attach was killed; run the same command again to repair the process";
 
 std::string program_of(std::int32_t process) {
   char path[PATH_MAX];
@@ -46,7 +45,7 @@ void announce_begin(const AttachedProcess& attached, const Options& options, con
   const std::string threads =
       attached.threads() == 1 ? "its thread" : "its " + std::to_string(attached.threads()) + " threads";
   messages.say("recording process " + std::to_string(options.process) +
-               (options.duration_ns == 0 ? " until Ctrl-C; " : "; ") + threads + " stood still for " +
+               (options.duration_ns == 0 ? " until Ctrl-C; " : "; ") + threads + " stopped for " +
                milliseconds(attached.stopped_ns()));
 }
 

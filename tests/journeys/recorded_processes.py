@@ -34,7 +34,7 @@ class Recording:
         )
         assert self.recorder.stderr is not None
         self.said = self.recorder.stderr.readline()
-        assert "stood still for" in self.said, self.said + self.recorder.stderr.read()
+        assert "stopped for" in self.said, self.said + self.recorder.stderr.read()
 
     def attacher(self) -> int:
         pid = self.recorder.pid

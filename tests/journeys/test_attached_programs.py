@@ -52,7 +52,7 @@ def test_count_answers_like_count() -> None:
         assert "blocks from before the attach: unknown" in " ".join(result.stdout.split())
         assert "python3" in result.stdout
         assert "still running" in result.stdout
-        assert f"counting process {process.pid} for 500 ms; its 1 thread stood still for" in result.stderr
+        assert f"counting process {process.pid} for 500 ms; its 1 thread stopped for" in result.stderr
         assert result.stderr.count("calls/s") == 2
         assert not (folder / f"heapwright-{process.pid}.calls").exists()
         process.kill()

@@ -51,7 +51,7 @@ def _say_begin(process: int, run: AttachedRun, seconds: float | None) -> None:
     threads = units.counted(run.attached["threads"], "thread")
     until = f"for {units.duration(round(seconds * 1e9))}" if seconds is not None else "until Ctrl-C"
     say(
-        f"counting process {process} {until}; its {threads} stood still for "
+        f"counting process {process} {until}; its {threads} stopped for "
         f"{units.duration(run.attached['stopped_ns'])}"
     )
 
