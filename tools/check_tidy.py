@@ -27,7 +27,7 @@ GCC_ONLY = {"-fno-allocation-dce", "-fno-reorder-blocks-and-partition", "-Winval
 # Headers that g++ compiled ahead, for files that a test compiles as well.
 GCC_HEADERS = re.compile(r"-include \S*cmake_pch\.hxx")
 
-# The analyzer follows paths for four fifths of the time; these limits leave about a fifth of that, and it finds
+# The analyzer follows paths for four fifths of the time; these limits leave a fifth of that, and it finds
 # the same faults in tests/tools/test_check_tidy.py. Not in .clang-tidy, so that an editor looks deeper.
 LIMITS = ("mode=shallow", "max-nodes=20000")
 SHALLOW = [
