@@ -24,6 +24,7 @@
 //     sums of these times; SITES: the site of each call stack, four bytes each.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -272,12 +273,19 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
   figures::refuse("the order must be recorded, checked, dependency or dry");
 }
 
+// The parent process reads the output. One that ended before prctl() sends no signal, but it has closed its
+// end of the pipe by then.
+void end_with_parent() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd output{STDOUT_FILENO, 0, 0};
+  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) _exit(1);
+}
+
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  // Ends with the parent process, which reads the output. SIGXFSZ is off: a file that grows too large is
-  // reported as an error.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  end_with_parent();
+  // A file that grows too large is reported as an error.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::string_view step = argument_count > 1 ? arguments[1] : "";
   const bool is_changed = argument_count == 7;

@@ -94,6 +94,17 @@ def test_a_run_ends_with_whoever_started_it(file: str, tmp_path: Path) -> None:
     assert left_in(tmp_path) == []
 
 
+def test_a_run_that_nobody_reads_any_more_does_not_begin(file: str, tmp_path: Path) -> None:
+    """Its parent process ended before the run could ask for a signal."""
+    plan = tmp_path / "plan"
+    subprocess.run([REPLAY, "plan", file, plan, "0"], capture_output=True, check=True)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    run = [REPLAY, "run", plan, "recorded", "60000", "1000"]
+    assert subprocess.run(run, stdout=write_end, check=False, timeout=30).returncode == 1
+    os.close(write_end)
+
+
 def limited(file: str, which: int, most: int) -> str:
     words = [command, "replay", file, "--on", "glibc", "--quick"]
     done = subprocess.run(
