@@ -45,6 +45,12 @@ build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapw
 	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -e '.[all,test]'
 	@touch $@
 
+# Of src/ alone: `heapwright lint` needs the one that fits its libclang.
+TIDY := clang-tidy==22.1.8
+.venv/clang-tidy: Makefile | .venv/tools
+	@$(PIP) --no-deps --upgrade --target $@ '$(TIDY)'
+	@touch $@
+
 run: build ## record a real program (sqlite3) and explain its heap
 	@rm -rf build/demo && mkdir -p build/demo
 	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
@@ -54,13 +60,14 @@ run: build ## record a real program (sqlite3) and explain its heap
 # built. T=python/explain is tests/python/test_explain*.py.
 T ?=
 test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
-	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) TESTS=ON
+	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) \
+	  $(if $(filter-out tools%,$(T)),,.venv/clang-tidy) TESTS=ON
 	@mkdir -p build
 	@cmake --preset release -DHEAPWRIGHT_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) $(if $(T),--of $(T))
 
 check: setup-test ## layers, sizes, symbols, documents, formatting, types
-	@$(MAKE) --no-print-directory build TESTS=ON
+	@$(MAKE) --no-print-directory build .venv/clang-tidy TESTS=ON
 	@.venv/bin/python tools/run_checks.py
 
 wheel: setup .venv/tools ## build a stripped manylinux wheel into dist/ and try it

@@ -1,14 +1,22 @@
-# Of what is compiled only for tests, the compiler reads eight files as one, since what
-# they include is most of its work: all of src/ under a sanitizer (CMakePresets.json),
-# and the heap that counts its steps. What ships is compiled file by file.
-set_target_properties(heapwright_heap_counted PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+# The compiler reads eight files as one, since what they include is two fifths of its
+# work: in the programs and the Python module, in all of src/ under a sanitizer
+# (CMakePresets.json), and in the heap that counts its steps. What runs inside of a user's
+# program, the heap and the recorder, is compiled file by file, as it is measured.
+set(together heapwright_heap_counted)
+foreach(folder order trace symbolize analyze collect attach replay)
+  if(TARGET heapwright_${folder})
+    list(APPEND together heapwright_${folder})
+    target_compile_options(heapwright_${folder} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+endforeach()
+set_target_properties(${together} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 target_compile_options(heapwright_heap_counted PRIVATE -Wno-shadow)
 
 # Not those that define a name of another file of their folder.
 foreach(file
-    analyze/mmap_threshold analyze/release_runs analyze/resident_pages
+    analyze/resident_pages
     attach/recording_observer attach/target_maps
-    collect/process_recording collect/program_check collect/residency_scanner collect/session_memory
+    collect/process_recording collect/residency_scanner collect/session_memory
     heap/base/settings heap/front/hardened heap/slabs/dropped_blocks heap/slabs/partial_pool
     heap/threads/heap_object heap/threads/slab_events
     replay/cached_buffers replay/change replay/recorded_order replay/time_sums replay/touched_pages)

@@ -7,9 +7,10 @@ ends with 1 if it finds anything. A file in which nothing was found is looked
 at again when it, a header of ours that it includes, its command, the rules or
 clang-tidy has changed (build/tidy/ remembers).
 
-Files with the same options are read twelve at a time, as one text: what they include is
-more than half of the work. Where something is found, or they do not go together, it is
-halves of them, and what is found in a file alone counts.
+Files of a folder with the same options are read twelve at a time, as one text: what they
+include is more than half of the work. A file that does not go with those before it, as both have a
+name of the same kind, is read alone. Where something else is found, halves are read, and
+what is found in a file alone counts.
 """
 
 import argparse
@@ -19,7 +20,9 @@ import re
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 
 # Options of g++ that clang refuses.
@@ -47,6 +50,12 @@ def commands_of(root: Path) -> list[dict[str, str]]:
 
 
 TOGETHER = 12
+# Where a text that holds several files is not C++.
+NOT_COMPILED = re.compile(r"together\.cpp:(\d+):\d+: error: .*\[clang-diagnostic-error")
+
+# `make test` installs it: it reads system headers in half the time of Debian's.
+PINNED = Path(__file__).resolve().parent.parent / ".venv/clang-tidy/clang_tidy/data/bin/clang-tidy"
+PROGRAM = str(PINNED) if PINNED.exists() else "clang-tidy"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -58,7 +67,7 @@ class Clean:
         self.root = root
         self.folder = root / "build/tidy"
         self.folder.mkdir(parents=True, exist_ok=True)
-        version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
+        version = subprocess.run([PROGRAM, "--version"], capture_output=True, check=False).stdout
         self.rules = version + (root / ".clang-tidy").read_bytes() + " ".join(SHALLOW).encode()
         self.digests: dict[Path, bytes] = {}
 
@@ -99,13 +108,11 @@ class Tidy:
 
     def groups(self) -> list[list[str]]:
         """The files that are not known to be clean, by what their commands have in common."""
-        by_options: dict[str, list[str]] = {}
+        alike: dict[tuple[Path, str], list[str]] = {}
         for file in sorted(file for file, mark in self.marks.items() if not mark.exists()):
-            by_options.setdefault(self.options(file), []).append(file)
+            alike.setdefault((Path(file).parent, self.options(file)), []).append(file)
         return [
-            files[at : at + TOGETHER]
-            for files in by_options.values()
-            for at in range(0, len(files), TOGETHER)
+            files[at : at + TOGETHER] for files in alike.values() for at in range(0, len(files), TOGETHER)
         ]
 
     def options(self, file: str) -> str:
@@ -116,7 +123,16 @@ class Tidy:
 
     def run(self, file: str, commands: Path, *options: str) -> str:
         """What was found."""
-        tidy = ["clang-tidy", "--quiet", *SHALLOW, *options, "-p", str(commands), file]
+        tidy = [
+            PROGRAM,
+            "--quiet",
+            *SHALLOW,
+            "--extra-arg=-ferror-limit=0",
+            *options,
+            "-p",
+            str(commands),
+            file,
+        ]
         done = subprocess.run(tidy, capture_output=True, text=True, check=False)
         # Standard error counts what was suppressed, file by file.
         return done.stdout + done.stderr if done.returncode else ""
@@ -126,15 +142,11 @@ class Tidy:
         together = self.folder / name / "together.cpp"
         together.parent.mkdir()
         # Text, not includes: the analyzer follows no path through a file that is included.
-        texts = (f'#line 1 "{file}"\n{Path(file).read_text(encoding="utf-8")}\n' for file in files)
-        together.write_text("".join(texts), encoding="utf-8")
-        folders = " ".join(
-            f"-iquote {folder}" for folder in sorted({str(Path(file).parent) for file in files})
-        )
+        together.write_text("".join(map(source_of, files)), encoding="utf-8")
         command = {
             "directory": self.commands[files[0]]["directory"],
             "file": str(together),
-            "command": f"{self.options(files[0])} {folders} {together}",
+            "command": f"{self.options(files[0])} -iquote {Path(files[0]).parent} {together}",
         }
         (together.parent / "compile_commands.json").write_text(json.dumps([command]))
         return self.run(str(together), together.parent, f"--config-file={self.root / '.clang-tidy'}")
@@ -146,8 +158,22 @@ class Tidy:
                 self.marks[file].touch()
         if not found or len(files) == 1:
             return found
-        half = len(files) // 2
-        return "\n".join(filter(None, (self.findings(files[:half]), self.findings(files[half:]))))
+        return "\n".join(filter(None, map(self.findings, parts_of(files, found))))
+
+
+def parts_of(files: list[str], found: str) -> list[list[str]]:
+    """What to read after this was found in them together."""
+    begins = list(accumulate((len(source_of(file).splitlines()) for file in files), initial=0))
+    alone = {files[bisect_left(begins, int(line)) - 1] for line in NOT_COMPILED.findall(found)}
+    half = len(files) // 2
+    if not alone or len(alone) == len(files):
+        return [files[:half], files[half:]]
+    return [[file for file in files if file not in alone], *([file] for file in sorted(alone))]
+
+
+def source_of(file: str) -> str:
+    """As it stands in a text that holds several."""
+    return f'#line 1 "{file}"\n{Path(file).read_text(encoding="utf-8")}\n'
 
 
 def main() -> int:

@@ -5,12 +5,12 @@ namespace heapwright::analyze {
 namespace {
 
 constexpr std::uint64_t header_bytes = 16;
-constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t rounding_bytes = 4096;
 // The C library's maximum of this threshold.
 constexpr std::uint64_t most_bytes = std::uint64_t{32} << 20;
 // The most by which a block's size is below the threshold that its chunk sets: the header, and rounding up to
 // pages.
-constexpr std::uint64_t most_slack = page_bytes + header_bytes;
+constexpr std::uint64_t most_slack = rounding_bytes + header_bytes;
 constexpr std::size_t most_raises = 256;
 
 }  // namespace

@@ -19,6 +19,7 @@ void ChainSums::add(std::uint32_t site, const Chain& chain, std::uint64_t final_
 
 std::vector<ReallocChains> ChainSums::finish() const {
   std::vector<ReallocChains> chains;
+  chains.reserve(sites_.size());
   for (const auto& entry : sites_) {
     chains.push_back(entry.second);
   }

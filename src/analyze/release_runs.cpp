@@ -13,7 +13,7 @@ std::uint64_t span_of(const ReleaseRun& run) noexcept { return run.end_ns - run.
 
 // The site with the most blocks.
 template <class OfSites>
-std::uint32_t largest(const OfSites& sites) {
+std::uint32_t leading_site(const OfSites& sites) {
   const auto found = std::max_element(sites.begin(), sites.end(),
                                       [](const auto& a, const auto& b) { return a.blocks < b.blocks; });
   return found->site;
@@ -54,7 +54,7 @@ void ReleaseRuns::end(std::uint32_t lane, const SiteLives& lives) {
     return;
   }
   close(lane);
-  const auto leader = largest(open.sites);
+  const auto leader = leading_site(open.sites);
   for (const auto& of : open.sites) {
     if (lives.moment_of(of.site).live_blocks * 8 > of.blocks) {
       continue;
@@ -77,7 +77,7 @@ void ReleaseRuns::end(std::uint32_t lane, const SiteLives& lives) {
 void ReleaseRuns::close(std::uint32_t lane) {
   auto& open = open_[lane];
   open.run.thread = thread_of_lane_[lane];
-  open.run.site = largest(open.sites);
+  open.run.site = leading_site(open.sites);
   keep(open.run);
   open.run = {};
 }

@@ -23,7 +23,7 @@ constexpr std::uint8_t kind_known = 1;
 constexpr std::uint8_t kind_allocates = 2;
 using KindTable = std::array<std::uint8_t, 256>;
 
-KindTable make_kind_table() {
+KindTable make_kind_table() noexcept {
   KindTable table{};
   for (std::size_t value = 1; value < trace::event_kind_limit; ++value) {
     const auto kind = static_cast<EventKind>(value);

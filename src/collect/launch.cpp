@@ -67,6 +67,7 @@ void Launch::run_child() {
   const char* other = getenv("LD_PRELOAD");
   const std::string preload = other != nullptr && *other != '\0' ? library_ + ":" + other : library_;
   std::vector<char*> arguments;
+  arguments.reserve(arguments_.size() + 1);
   for (std::string& argument : arguments_) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   if (setenv("LD_PRELOAD", preload.c_str(), 1) == 0 &&

@@ -19,7 +19,7 @@ namespace heapwright::collect {
 namespace {
 
 // The kernel follows five.
-constexpr int most_interpreters = 5;
+constexpr int most_script_levels = 5;
 constexpr std::size_t interpreter_line_bytes = 255;
 
 struct Found {
@@ -122,7 +122,7 @@ class Check {
     if (found.path.empty()) return refuse(found.reason);
     result_.path = found.path;
     std::string file_path = found.path;
-    for (int step = 0; step < most_interpreters; ++step) {
+    for (int step = 0; step < most_script_levels; ++step) {
       std::string interpreter;
       if (!look_into(file_path, interpreter)) return result_;
       if (interpreter.empty()) return result_;

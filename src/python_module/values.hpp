@@ -47,7 +47,8 @@ nb::bytes packed(const std::vector<T>& values) {
 template <typename T>
 std::vector<T> unpacked(const nb::bytes& bytes) {
   const auto* first = reinterpret_cast<const T*>(bytes.data());
-  return {first, first + bytes.size() / sizeof(T)};
+  const std::size_t count = bytes.size() / sizeof(T);
+  return {first, first + count};
 }
 
 // A table: one list per field, numbers packed to 64 bits each, integers as such, doubles unchanged; a field's

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: MIT
+from __future__ import annotations
+
 import json
+import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import check_tidy
 
 RULES = "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n"
 
@@ -115,6 +122,25 @@ def test_files_that_do_not_go_together_are_read_alone(run_check, write_tree):
     (root / "build/release/compile_commands.json").write_text(json.dumps(commands))
     result = run_check("check_tidy.py", "--root", root)
     assert result.stdout == "2 files: nothing found\n", result.stdout
+
+
+def test_a_file_that_does_not_go_with_others_is_left_out() -> None:
+    """Not the half of them, since then each part would be read to its first error."""
+    files = [f"src/{name}.cpp" for name in "abcd"]
+    error = "/x/together.cpp:{}:5: error: redefinition of 'A' [clang-diagnostic-error]\n"
+    with patch.object(check_tidy, "source_of", return_value="one\ntwo\nthree\n"):
+        # Lines 4 to 6 are the second file's.
+        assert check_tidy.parts_of(files, error.format(4)) == [
+            ["src/a.cpp", "src/c.cpp", "src/d.cpp"],
+            ["src/b.cpp"],
+        ]
+        assert check_tidy.parts_of(files, error.format(6)) == [
+            ["src/a.cpp", "src/c.cpp", "src/d.cpp"],
+            ["src/b.cpp"],
+        ]
+        both = error.format(7) + error.format(12)
+        assert check_tidy.parts_of(files, both) == [["src/a.cpp", "src/b.cpp"], ["src/c.cpp"], ["src/d.cpp"]]
+        assert check_tidy.parts_of(files, "a.cpp:1:1: error: sizeof") == [files[:2], files[2:]]
 
 
 def test_nothing_to_look_at_fails(run_check, write_tree):

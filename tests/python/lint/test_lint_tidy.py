@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ def test_a_clang_tidy_that_does_not_start_is_told(
     assert "clang-tidy, one.cpp: no such library" in lint(capsys, sources, "--tidy")["notes"]
 
 
-@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="no clang-tidy here")
+@pytest.mark.skipif(not tidy.program(), reason="no clang-tidy here")
 def test_the_real_one(sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(sources.iterdir())
     document = lint(capsys, sources, "--tidy")
