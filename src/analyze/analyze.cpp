@@ -238,7 +238,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
     divide_weights(scope.weight.unit(), facts);
   }
   facts.totals.span_ns = scope.steps.span_ns();
-  facts.completeness = completeness_of(source, skipped.damage());
+  facts.completeness = completeness_of(source, skipped.damage(), skipped.events());
   facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
   facts.recorder = recorder_cost_of(source, facts.by_kind);
   return facts;

@@ -69,7 +69,10 @@ void add_damage(const std::vector<trace::Damage>& damage, std::vector<std::strin
 
 }  // namespace
 
-Completeness completeness_of(const order::Source& source, const std::vector<trace::Damage>& skipped) {
+Completeness completeness_of(const order::Source& source, std::vector<trace::Damage> skipped,
+                             std::uint64_t skipped_events) {
+  std::sort(skipped.begin(), skipped.end(),
+            [](const auto& a, const auto& b) { return a.file_offset < b.file_offset; });
   Completeness result;
   std::uint64_t dropped_by_threads = 0;
   for (const auto& thread : source.threads()) {
@@ -94,6 +97,11 @@ Completeness completeness_of(const order::Source& source, const std::vector<trac
   }
   add_damage(source.damage(), result.reasons);
   add_damage(skipped, result.reasons);
+  if (skipped_events != 0) {
+    const bool is_one = skipped_events == 1;
+    result.reasons.push_back(std::to_string(skipped_events) + (is_one ? " event" : " events") +
+                             " could not be read");
+  }
   result.is_complete = result.reasons.empty();
   return result;
 }

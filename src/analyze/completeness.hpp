@@ -2,6 +2,7 @@
 // Whether the recording is complete, and if not, why.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "analyze/facts/coverage.hpp"
@@ -9,7 +10,8 @@
 
 namespace heapwright::analyze {
 
-// `skipped`: chunks that could not be decoded, in addition to the source's damage.
-Completeness completeness_of(const order::Source& source, const std::vector<trace::Damage>& skipped);
+// `skipped`: chunks that could not be decoded, in addition to the source's damage; `skipped_events`: in them.
+Completeness completeness_of(const order::Source& source, std::vector<trace::Damage> skipped,
+                             std::uint64_t skipped_events);
 
 }  // namespace heapwright::analyze

@@ -64,12 +64,14 @@ TEST(Completeness, GapsWithinAndAfterAThreadCount) {
 
 TEST(Completeness, AnUnreadableChunkIsLeftOutAndNamed) {
   auto trace = whole_trace();
-  trace.damaged_chunk = 1;
+  trace.damaged_chunks = {1};
   const auto facts = analyze(trace, {}, {});
   EXPECT_FALSE(facts.completeness.is_complete);
   EXPECT_EQ(facts.totals.allocations, 4U);
-  ASSERT_EQ(facts.completeness.reasons.size(), 1U);
+  ASSERT_EQ(facts.completeness.reasons.size(), 2U);
   EXPECT_NE(facts.completeness.reasons[0].find("164"), std::string::npos);
+  EXPECT_EQ(facts.completeness.reasons[1],
+            std::to_string(trace.chunks()[1].count) + " events could not be read");
 }
 
 TEST(Completeness, ALongListOfDamageIsCutShort) {

@@ -83,6 +83,26 @@ TEST(Hostile, AThreadNumberBeyondBeliefIsRefused) {
   EXPECT_THROW(facts_of(trace), trace::TraceError);
 }
 
+TEST(Hostile, DamagedChunksAreCountedWhoeverReadsThem) {
+  MemoryTrace trace;
+  trace.chunk_events = 10;
+  for (std::uint64_t call = 0; call < 2000; ++call) {
+    const auto thread = static_cast<std::uint32_t>(call % 4);
+    trace.malloc(thread, call * 160, 0x10000 + call * 64, 8);
+  }
+  trace.seal();
+  for (std::size_t chunk = 0; chunk < 200; ++chunk) {
+    if (chunk % 5 != 0) trace.damaged_chunks.insert(chunk);
+  }
+  const auto facts = analyze(trace, {}, {1U << 16, 3});
+  EXPECT_EQ(facts.totals.allocations, 400U);
+  EXPECT_FALSE(facts.completeness.is_complete);
+  ASSERT_EQ(facts.completeness.reasons.size(), 5U);
+  EXPECT_TRUE(facts.completeness.reasons[0].starts_with("damage at byte 164:")) << "in the file's order";
+  EXPECT_EQ(facts.completeness.reasons[3], "and 157 more damaged places");
+  EXPECT_EQ(facts.completeness.reasons[4], "1600 events could not be read");
+}
+
 TEST(Hostile, ThousandsOfThreadsAtOnce) {
   MemoryTrace trace;
   const auto address_of = [](std::uint64_t call, std::uint32_t thread) {

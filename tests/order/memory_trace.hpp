@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ class MemoryTrace final : public Source {
   std::vector<Scan> scan_records;  // by begin
   std::size_t stacks = 16;
   std::size_t chunk_events = 1000;
-  std::size_t damaged_chunk = SIZE_MAX;  // decode() throws for this one
+  std::set<std::size_t> damaged_chunks;  // decode() throws for these
 
   void add(std::uint32_t thread, const Call& call) { calls_[thread].push_back(call); }
   void malloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size,
@@ -127,12 +128,12 @@ class MemoryTrace final : public Source {
    public:
     explicit Decoder(const MemoryTrace& trace) : trace_(trace) {}
     void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) override {
-      if (trace_.damaged_chunk < trace_.chunks_.size() &&
-          chunk.file_offset == trace_.chunks_[trace_.damaged_chunk].file_offset) {
+      const auto number = (chunk.file_offset - 64) / 100;
+      if (trace_.damaged_chunks.contains(number)) {
         throw trace::TraceError("checksum does not match");
       }
       const auto& calls = trace_.calls_.at(chunk.thread);
-      const auto start = trace_.starts_.at((chunk.file_offset - 64) / 100);
+      const auto start = trace_.starts_.at(number);
       batch = {};
       for (std::size_t index = 0; index < chunk.count; ++index) {
         const auto& call = calls[start + index];

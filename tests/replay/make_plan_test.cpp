@@ -199,7 +199,7 @@ TEST(MakePlan, DamagedChunksAreCounted) {
   trace.chunk_events = 1;
   trace.malloc(0, 100, 0x1000, 40);
   trace.malloc(0, 300, 0x2000, 40);
-  trace.damaged_chunk = 1;
+  trace.damaged_chunks = {1};
   const PlanOf plan(trace);
   EXPECT_EQ(plan.header().damaged_chunks, 1u);
   EXPECT_EQ(plan.header().operations, 1u);
