@@ -17,6 +17,7 @@ import argparse
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -181,6 +182,9 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    if not shutil.which(PROGRAM):
+        print("no clang-tidy: type make check, which installs it", file=sys.stderr)
+        return 2
     commands = commands_of(options.root)
     if not commands:
         print("build/release/compile_commands.json names no file of src/; type: make build")
