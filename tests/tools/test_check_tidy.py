@@ -143,6 +143,12 @@ def test_a_file_that_does_not_go_with_others_is_left_out() -> None:
         assert check_tidy.parts_of(files, "a.cpp:1:1: error: sizeof") == [files[:2], files[2:]]
 
 
+def test_without_clang_tidy_it_says_what_installs_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch.object(check_tidy, "PROGRAM", "no-such-program"), patch.object(sys, "argv", ["check_tidy.py"]):
+        assert check_tidy.main() == 2
+    assert capsys.readouterr().err == "no clang-tidy: type make check, which installs it\n"
+
+
 def test_nothing_to_look_at_fails(run_check, write_tree):
     root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
     assert run_check("check_tidy.py", "--root", root).returncode == 1
