@@ -210,9 +210,9 @@ def render_releases(path: Path) -> list[str]:
         "",
         "A separate run with the newest packages in Rust's registry, built by `make bench-peers`:",
         f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
-        f"{found['machine']['load_before']} before. From producer to consumer, a block takes this heap 24 or",
-        "80 ns, for minutes at a time, with the same code; the reason is unknown. Compare that row only",
-        "within one table.",
+        f"{found['machine']['load_before']} before. From producer to consumer, every heap takes two to five",
+        "times as long while the host runs the two CPUs far apart ([the heap](heap.md#measurements)).",
+        "Compare that row only within one table.",
         "",
         sources.said([found]),
         "",
