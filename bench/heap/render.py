@@ -210,7 +210,7 @@ def render_releases(path: Path) -> list[str]:
         "",
         "A separate run with the newest packages in Rust's registry, built by `make bench-peers`:",
         f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
-        f"{found['machine']['load_before']} before. From producer to consumer, every heap takes two to five",
+        f"{found['machine']['load_before']} before. From producer to consumer, every heap takes two to four",
         "times as long while the host runs the two CPUs far apart ([the heap](heap.md#measurements)).",
         "Compare that row only within one table.",
         "",
