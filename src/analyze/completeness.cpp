@@ -63,7 +63,8 @@ void add_damage(const std::vector<trace::Damage>& damage, std::vector<std::strin
                       damage[index].what);
   }
   if (damage.size() > damage_reasons_limit) {
-    reasons.push_back("and " + std::to_string(damage.size() - damage_reasons_limit) + " more damaged places");
+    const auto more = damage.size() - damage_reasons_limit;
+    reasons.push_back("and " + std::to_string(more) + " more damaged place" + (more == 1 ? "" : "s"));
   }
 }
 
