@@ -41,13 +41,25 @@ SHALLOW = [
 
 def commands_of(root: Path) -> list[dict[str, str]]:
     """How each file of src/ is compiled, once each."""
-    commands = json.loads((root / "build/release/compile_commands.json").read_text())
+    listed = json.loads((root / "build/release/compile_commands.json").read_text())
+    commands = [each for command in listed for each in apart(command)]
     folder = (root / "src").resolve()
     mine = {c["file"]: c for c in commands if Path(c["file"]).resolve().is_relative_to(folder)}
     for command in mine.values():
         plain = GCC_HEADERS.sub("", command["command"])
         command["command"] = " ".join(w for w in plain.split() if w not in GCC_ONLY)
     return list(mine.values())
+
+
+def apart(command: dict[str, str]) -> list[dict[str, str]]:
+    """A file that cmake made of several (cmake/together.cmake): the command for each of them."""
+    file = Path(command["file"])
+    if file.parent.name != "Unity" or not file.exists():
+        return [command]
+    return [
+        {**command, "file": each, "command": command["command"].replace(str(file), each)}
+        for each in INCLUDE.findall(file.read_text(encoding="utf-8"))
+    ]
 
 
 TOGETHER = 12

@@ -149,6 +149,16 @@ def test_without_clang_tidy_it_says_what_installs_it(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "no clang-tidy: type make check, which installs it\n"
 
 
+def test_what_cmake_compiles_as_one_file_is_read_too(run_check, write_tree):
+    unity = "build/release/Unity/unity_0_cxx.cxx"
+    root = write_tree({"src/a.cpp": "void g() { int x = sizeof(1); }\n", unity: "", ".clang-tidy": RULES})
+    (root / unity).write_text(f'#include "{root}/src/a.cpp"\n')
+    command = {"directory": str(root), "file": f"{root}/{unity}", "command": f"g++ -c {root}/{unity}"}
+    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    result = run_check("check_tidy.py", "--root", root)
+    assert result.returncode == 1 and "sizeof" in result.stdout, result.stdout
+
+
 def test_nothing_to_look_at_fails(run_check, write_tree):
     root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
     assert run_check("check_tidy.py", "--root", root).returncode == 1
