@@ -160,7 +160,9 @@ void ResidencyScanner::finish(ProcessWatch& watch, TraceFile& file) {
   MemoryReading reading;
   if (watch.read_memory(reading)) {
     scan_.after = kernel_memory_of(reading);
-    last_memory_ = scan_.after;
+    // What changed meanwhile may be missing from this scan, even if nothing changes after it.
+    last_memory_.reset();
+    if (scan_.before == scan_.after) last_memory_ = scan_.after;
     file.write_scan(mapping_lists_ - 1, begin_ns_, clock_.now_ns(), scan_);
     const std::uint64_t doublings = std::min<std::uint64_t>(++scans_ / scans_per_doubling, 16);
     const std::uint64_t period_ns = std::max(shortest_period_ns, period_in_scans * scan_.cpu_ns);

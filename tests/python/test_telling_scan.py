@@ -35,7 +35,8 @@ def told(moments: list[Residency], resident: list[tuple[int, int]]) -> int:
 def test_little_that_is_free_hides_no_large_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """python3 had 102 MiB for 12.5 of 13 s, 98 mapped by itself; told was its end: 18 MiB, 4.8 of them free."""
     monkeypatch.setattr(telling_scan, "kinds_at", lambda *_: None)
-    monkeypatch.setattr(telling_scan, "lasted_ns", lambda *_: RUN_S * 10**9)
+    for name in ("lasted_ns", "lasted_on_ns"):
+        monkeypatch.setattr(telling_scan, name, lambda *_: RUN_S * 10**9)
     large, later, end = moment(102, 4), moment(100, 4), moment(18, 5, is_last=1)
     for_long, passing = [(0, 102), (12, 18)], [(0, 18), (1, 102), (2, 18)]
     assert told([large, later, end], for_long) == 1
@@ -56,3 +57,16 @@ def test_a_few_free_bytes_more_do_not_count() -> None:
     filling = moment(113, 90)._replace(partly_free_bytes=336)
     assert telling_scan.most_free([filling, rest, moment(118, 0, is_last=1)], lambda _: False) == 1
     assert telling_scan.most_free([moment(118, 92), rest], lambda _: False) == 0
+
+
+def test_what_is_free_for_a_moment_is_not_told_if_as_much_stays() -> None:
+    """A program freed 59 MiB and trimmed 15 ms later; for the rest of the run 50 MiB on huge pages came back."""
+    freeing, back, last = moment(64, 59), moment(56, 50), moment(56, 50, is_last=1)
+    moments = [freeing, back, last]
+    assert telling_scan.lasting(moments, 0, lambda at: at == 0) == 2
+    assert telling_scan.lasting(moments, 0, lambda at: at != 2) == 2
+    assert telling_scan.lasting(moments, 0, lambda _: False) == 0, "it stayed"
+    assert telling_scan.lasting(moments, 0, lambda _: True) == 0, "nothing stayed"
+    assert telling_scan.lasting([freeing, moment(56, 29)], 0, lambda at: at == 0) == 0, "less than half stayed"
+    assert telling_scan.lasting([freeing, moment(56, 30)], 0, lambda at: at == 0) == 1
+    assert telling_scan.lasting([], -1, lambda _: True) == -1

@@ -39,12 +39,24 @@ def taken_again_bytes(report: Report, kinds: Kinds) -> int:
 
 def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
     """How long at least half as much as at this scan was free, by samples of the RSS; approximate."""
+    return sum(to_ns - from_ns for from_ns, to_ns in _free_spans(report, kinds, scan))
+
+
+def lasted_on_ns(report: Report, kinds: Kinds, scan: int) -> int:
+    """The same, without a break before or after the scan."""
+    at_ns = kinds.moment.time_ns
+    spans = _free_spans(report, kinds, scan)
+    return next((to_ns - from_ns for from_ns, to_ns in spans if from_ns <= at_ns <= to_ns), 0)
+
+
+def _free_spans(report: Report, kinds: Kinds, scan: int) -> list[tuple[int, int]]:
+    """When at least half as much as at this scan was free: from and to, in order, with breaks in between."""
     owners = report.facts.resident_owners
     of_others = sum(owner.anonymous_bytes for owner in owners if owner.scan == scan)
     anonymous_bytes = kinds.moment.resident_bytes - kinds.moment.other_bytes + of_others
     samples, points, end_ns = report.trace.memory_samples, report.facts.timeline, report.trace.end.time_ns
     if not samples or not points:
-        return 0
+        return []
     # Untouched memory is also live.
     beside = anonymous_bytes - kinds.moment.live_bytes - kinds.moment.rounding_bytes - kinds.free_bytes
     # Both are known when they changed: samples while RSS changes, points while there are calls.
@@ -52,9 +64,8 @@ def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
     times = [point.time_ns for point in points]
     highest = [max(point.usable_at_highest_bytes, point.live_usable_bytes) for point in points]
     soon = soon_ns(report)
-    moments = sorted({*seen, *times, end_ns})
-    lasted = 0
-    for from_ns, to_ns in pairwise(moments):
+    spans: list[tuple[int, int]] = []
+    for from_ns, to_ns in pairwise(sorted({*seen, *times, end_ns})):
         resident = samples[max(0, bisect_right(seen, from_ns) - 1)].resident_anonymous_bytes
         first = max(0, bisect_right(times, from_ns) - 1)
         needed = max(
@@ -62,6 +73,8 @@ def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
             *highest[first + 1 : max(first + 1, bisect_right(times, from_ns + soon))],
             0,
         )
-        if resident - needed - beside >= kinds.free_bytes / 2:
-            lasted += to_ns - from_ns
-    return lasted
+        if resident - needed - beside < kinds.free_bytes / 2:
+            continue
+        goes_on = spans and spans[-1][1] == from_ns
+        spans.append((spans.pop()[0] if goes_on else from_ns, to_ns))
+    return spans

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from heapwright.explain.cause_kinds import kinds_at
 from heapwright.explain.cause_words import WORTH_SHARE
-from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
+from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, lasted_on_ns
 from heapwright.explain.report import Report
 from heapwright.model.facts import Residency
 
@@ -22,15 +22,20 @@ def telling_scan(report: Report) -> int:
     If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
 
+    run_ns = report.trace.end.time_ns
+
     def is_brief(number: int) -> bool:
-        return lasted_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * report.trace.end.time_ns
+        return lasted_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * run_ns
+
+    def passes(number: int) -> bool:
+        return lasted_on_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * run_ns
 
     moments = report.facts.residency
-    number = most_free(moments, is_brief)
+    number = lasting(moments, most_free(moments, is_brief), passes)
     most = max((moment.resident_bytes for moment in moments), default=0)
     if number < 0 or free_bytes(moments[number]) >= WORTH_SHARE * most:
         return number
-    if resident_ns(report, most / 2) < BRIEF_SHARE * report.trace.end.time_ns:
+    if resident_ns(report, most / 2) < BRIEF_SHARE * run_ns:
         return number
     return max(at for at, moment in enumerate(moments) if moment.resident_bytes >= _NEARLY_AS_MUCH * most)
 
@@ -61,6 +66,19 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
     earlier = _most_of(moments, [number for number in range(len(moments)) if number != most])
     nearly = free_bytes(moments[earlier]) >= _NEARLY_AS_MUCH * free_bytes(moments[most])
     return earlier if nearly or is_brief(most) else most
+
+
+def lasting(moments: Sequence[Residency], number: int, passes: Callable[[int], bool]) -> int:
+    """This scan; or, if what was free at it was soon gone, one with at least half as much that stayed.
+
+    A program frees much, then trims: the cause of what it has free for a second is not that of the rest.
+    passes: whether the scan's free memory was free without a break for only a small part of the run.
+    """
+    if number < 0 or not passes(number):
+        return number
+    least = free_bytes(moments[number]) / 2
+    staying = [at for at in range(len(moments)) if free_bytes(moments[at]) >= least and not passes(at)]
+    return _most_of(moments, staying) if staying else number
 
 
 def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
