@@ -49,7 +49,7 @@ struct ScanChunk {
   std::uint32_t bytes = 0;
   std::uint32_t count = 0;           // records
   std::uint32_t mappings = 0;        // number of the list of mappings valid at its begin
-  std::uint64_t resident_bytes = 0;  // as the kernel counted them at its begin
+  std::uint64_t resident_bytes = 0;  // on the pages that it found
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
 };

@@ -83,6 +83,12 @@ void add_window(base::ByteSource record, ResidencyScan& scan, std::uint64_t begi
 
 }  // namespace
 
+std::uint64_t ResidencyScan::resident_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const PageRun& run : runs) bytes += run.kind == PageKind::swapped ? 0 : run.end - run.begin;
+  return bytes;
+}
+
 void encode_records(std::span<const Mapping> mappings, Bytes& out) {
   Bytes record;
   std::uint64_t last_end = 0;

@@ -80,6 +80,10 @@ struct ResidencyScan {
   std::uint64_t cpu_ns = 0;         // of the collector
   std::vector<ScanWindow> windows;  // by address and by time; they do not overlap
   std::vector<PageRun> runs;        // by address; each lies in its window
+
+  // On the pages that were found, swapped ones not included. Equals the kernel's figure if nothing changes
+  // meanwhile.
+  std::uint64_t resident_bytes() const noexcept;
 };
 
 // Limits of a scan.

@@ -252,7 +252,7 @@ bool Writer::write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uin
   header.kind = static_cast<std::uint16_t>(ChunkKind::residency);
   header.count = static_cast<std::uint32_t>(scan.windows.size() + 1);
   header.thread = mappings;
-  header.first = scan.before.resident_bytes();
+  header.first = scan.resident_bytes();
   header.first_begin_ns = begin_ns;
   header.last_end_ns = end_ns;
   return state_->write_table(header, records);

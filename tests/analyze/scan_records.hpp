@@ -43,7 +43,7 @@ inline void add_scan(MemoryTrace& trace, const std::vector<trace::ScanWindow>& w
   record.scan.after = record.scan.before;
   record.chunk.begin_ns = windows.front().begin_ns;
   record.chunk.end_ns = windows.back().end_ns;
-  record.chunk.resident_bytes = record.scan.before.resident_bytes();
+  record.chunk.resident_bytes = record.scan.resident_bytes();
   record.mappings = std::move(mappings);
   trace.scan_records.push_back(std::move(record));
 }

@@ -84,7 +84,10 @@ def test_what_huge_pages_bring_back_is_theirs(record: Record) -> None:
     answer = cause_in(recording.trace().path)
     assert (answer["verdict"], answer["cause"]) == ("fragmented", "huge_pages")
     real = recording.note("resident") - recording.note("trimmed")
-    assert answer["by_kind"]["huge_pages"] == pytest.approx(real, rel=0.02)
+    (kind,) = (row for row in answer["kinds"] if row["kind"] == "huge_pages")
+    assert kind["at_end_bytes"] == pytest.approx(real, rel=0.02)
+    # A scan may come while pages are made huge: one stands for others with up to a tenth more that is free.
+    assert 0.88 * real <= kind["bytes"] <= 1.02 * real
     assert answer["by_kind"]["arenas"] == 0, "a heap in two mappings is one"
     alone = notes_alone("reinflated", **HUGE_PAGES)
     fixed = alone["resident"] - notes_alone("untrimmed")["trimmed"]
@@ -92,7 +95,7 @@ def test_what_huge_pages_bring_back_is_theirs(record: Record) -> None:
     assert best["what"] == "unsetting glibc.malloc.hugetlb=1"
     # How many pages become huge depends on where the heap starts, which no two runs have in common.
     each = recording.note("resident_huge") / alone["resident_huge"]
-    assert best["bytes"] == pytest.approx(fixed * each, rel=0.1)
+    assert best["bytes"] == pytest.approx(fixed * each * kind["bytes"] / kind["at_end_bytes"], rel=0.1)
     assert remedy(answer, "malloc_trim")["helps"] == "no"
     assert "unused parts of huge pages" in answer["findings"][0]
 

@@ -76,7 +76,7 @@ TEST(Residency, AScanComesBackFromAFile) {
   const ScanChunk& chunk = reader.scans()[0];
   EXPECT_EQ(chunk.begin_ns, begin_ns);
   EXPECT_EQ(chunk.end_ns, 1'200'000U);
-  EXPECT_EQ(chunk.resident_bytes, made_scan(begin_ns).before.resident_bytes());
+  EXPECT_EQ(chunk.resident_bytes, made_scan(begin_ns).resident_bytes());
   expect_equal_scans(reader.decode(chunk), made_scan(begin_ns));
   EXPECT_EQ(reader.mappings_of(chunk), made_mappings());
 }
