@@ -69,10 +69,10 @@ class ResidencyScanner {
   std::uint32_t mapping_lists_ = 0;
   std::uint64_t scans_ = 0;
   std::uint64_t share_ = 1;
-  std::uint64_t events_ = 0;  // at the last scan
+  std::uint64_t events_ = 0;                        // at the last scan
   std::optional<trace::KernelMemory> last_memory_;  // of the last scan, if it stayed the same throughout
-  std::uint64_t next_ns_ = 0;          // when the next one is due
-  std::uint64_t next_request_ns_ = 0;  // and when one may begin because the program asks for it
+  std::uint64_t next_ns_ = 0;                       // when the next one is due
+  std::uint64_t next_request_ns_ = 0;               // and when one may begin because the program asks for it
 };
 
 }  // namespace heapwright::collect

@@ -14,7 +14,9 @@ SECOND = 10**9
 
 def report_of(resident: list[tuple[int, int]], live: list[tuple[int, int]], end_s: int) -> Any:
     """From which second on how many MiB were resident, and live."""
-    samples = [SimpleNamespace(time_ns=at * SECOND, resident_anonymous_bytes=size * MIB) for at, size in resident]
+    samples = [
+        SimpleNamespace(time_ns=at * SECOND, resident_anonymous_bytes=size * MIB) for at, size in resident
+    ]
     points = [
         SimpleNamespace(time_ns=at * SECOND, live_usable_bytes=size * MIB, usable_at_highest_bytes=size * MIB)
         for at, size in live

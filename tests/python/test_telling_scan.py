@@ -67,6 +67,8 @@ def test_what_is_free_for_a_moment_is_not_told_if_as_much_stays() -> None:
     assert telling_scan.lasting(moments, 0, lambda at: at != 2) == 2
     assert telling_scan.lasting(moments, 0, lambda _: False) == 0, "it stayed"
     assert telling_scan.lasting(moments, 0, lambda _: True) == 0, "nothing stayed"
-    assert telling_scan.lasting([freeing, moment(56, 29)], 0, lambda at: at == 0) == 0, "less than half stayed"
+    assert telling_scan.lasting([freeing, moment(56, 29)], 0, lambda at: at == 0) == 0, (
+        "less than half stayed"
+    )
     assert telling_scan.lasting([freeing, moment(56, 30)], 0, lambda at: at == 0) == 1
     assert telling_scan.lasting([], -1, lambda _: True) == -1

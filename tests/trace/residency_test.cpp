@@ -81,6 +81,12 @@ TEST(Residency, AScanComesBackFromAFile) {
   EXPECT_EQ(reader.mappings_of(chunk), made_mappings());
 }
 
+TEST(Residency, AScanCountsItsResidentPages) {
+  constexpr std::uint64_t page = 4096;
+  EXPECT_EQ(made_scan(begin_ns).resident_bytes(), (3 + 32 + 1 + 1) * page) << "without the swapped one";
+  EXPECT_EQ(ResidencyScan{}.resident_bytes(), 0U);
+}
+
 TEST(Residency, ScansComeInOrderOfTimeEachWithItsMappings) {
   const TemporaryFile file("residency_order");
   int error = 0;
