@@ -182,7 +182,7 @@ def cut(text: str, most_bytes: int) -> str:
     """Cuts the middle out to fit this many bytes of JSON between quotes.
 
     >>> cut("parse_everything", 13)
-    'par…ing'
+    'pars…ing'
     """
     shown, kept = text, len(text)
     while len(json.dumps(shown)) - 2 > most_bytes:

@@ -246,7 +246,7 @@ def _age(at_least_ns: int) -> str:
     """A class of ages.
 
     >>> _age(0), _age(10_000_000_000)
-    ('below 1 ms', '10 s to 100 s')
+    ('below 1 ms', '10.0 s to 100 s')
     """
     if not at_least_ns:
         return "below 1 ms"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from heapwright.lint.kinds import PREFIX
 from heapwright.report import sarif as sarif_file
 from heapwright.report import units, widgets
 from heapwright.report.columns import Record
+from heapwright.report.sentences import capitalized
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -241,11 +241,7 @@ def sentence(row: Record) -> str:
     if row["allocations"]:
         parts.append(costs(row))
     bound = f" ({gain(row)})" if gain(row) else ""
-    action = row["action"]
-    # Code keeps its case.
-    if re.match(r"[a-z]+\b(?![:.(<_])", action):
-        action = f"{action[:1].upper()}{action[1:]}"
-    return f"{': '.join(parts)}. {action}{bound}."
+    return f"{': '.join(parts)}. {capitalized(row['action'])}{bound}."
 
 
 def next_command(document: Document) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from heapwright.explain import first_screen
 from heapwright.report import units
 from heapwright.report.markup import Markup, joined, tag
+from heapwright.report.sentences import capitalized
 
 Answer = dict[str, Any]
 
@@ -55,7 +56,7 @@ def first(summary: Answer, answers: Answer) -> Markup:
     heaviest = next((of for of in findings if of["question"] in _OF_RESIDENT_MEMORY), findings[0])
     text = _sentence(heaviest)
     return joined(
-        tag("h1", _with_figures(f"{text[:1].upper()}{text[1:]}.")),
+        tag("h1", _with_figures(f"{capitalized(text)}.")),
         _links(heaviest, answers),
         warnings(summary),
         _findings([of for of in findings if of is not heaviest], answers),

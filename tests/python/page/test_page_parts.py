@@ -202,6 +202,18 @@ def test_the_heaviest_finding_is_the_headline_and_is_not_said_again(report: expl
     assert "<b>80</b> calls of malloc_trim(0) took <b>3 ms</b>" in rest
 
 
+def test_a_headline_begins_with_a_capital_unless_it_is_code(report: explaining.Report) -> None:
+    document = explaining.explain(report)
+
+    def headline(text: str) -> str:
+        findings = [{"question": "time", "text": text, "parts": []}]
+        html = head.first(document["summary"] | {"findings": findings}, document["questions"])
+        return html.split("</h1>")[0]
+
+    assert headline("two calls").endswith("Two calls.")
+    assert headline("grow_table holds two blocks").endswith("grow_table holds two blocks.")
+
+
 def test_the_packed_parts_begin_where_the_document_says(report: explaining.Report) -> None:
     html = rendered(report)
     data, raw = data_of(html), packed_of(html)
