@@ -59,7 +59,7 @@ def test_a_few_free_bytes_more_do_not_count() -> None:
     assert telling_scan.most_free([moment(118, 92), rest], lambda _: False) == 0
 
 
-def test_what_is_free_for_a_moment_is_not_told_if_as_much_stays() -> None:
+def test_what_is_free_for_a_moment_is_not_told_if_much_stays() -> None:
     """A program freed 59 MiB and trimmed 15 ms later; for the rest of the run 50 MiB on huge pages came back."""
     freeing, back, last = moment(64, 59), moment(56, 50), moment(56, 50, is_last=1)
     moments = [freeing, back, last]
@@ -67,8 +67,9 @@ def test_what_is_free_for_a_moment_is_not_told_if_as_much_stays() -> None:
     assert telling_scan.lasting(moments, 0, lambda at: at != 2) == 2
     assert telling_scan.lasting(moments, 0, lambda _: False) == 0, "it stayed"
     assert telling_scan.lasting(moments, 0, lambda _: True) == 0, "nothing stayed"
-    assert telling_scan.lasting([freeing, moment(56, 29)], 0, lambda at: at == 0) == 0, (
-        "less than half stayed"
+    little, enough = moment(56, 15), moment(56, 16)
+    assert telling_scan.lasting([freeing, little], 0, lambda at: at == 0) == 0, (
+        "less than a quarter of 64 MiB"
     )
-    assert telling_scan.lasting([freeing, moment(56, 30)], 0, lambda at: at == 0) == 1
+    assert telling_scan.lasting([freeing, enough], 0, lambda at: at == 0) == 1
     assert telling_scan.lasting([], -1, lambda _: True) == -1

@@ -69,14 +69,14 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
 
 
 def lasting(moments: Sequence[Residency], number: int, passes: Callable[[int], bool]) -> int:
-    """This scan; or, if what was free at it was soon gone, one with at least half as much that stayed.
+    """This scan; or, if what was free at it was soon gone, the one with the most that stayed, if it is much.
 
     A program frees much, then trims: the cause of what it has free for a second is not that of the rest.
     passes: whether the scan's free memory was free without a break for only a small part of the run.
     """
     if number < 0 or not passes(number):
         return number
-    least = free_bytes(moments[number]) / 2
+    least = WORTH_SHARE * max(moment.resident_bytes for moment in moments)
     staying = [at for at in range(len(moments)) if free_bytes(moments[at]) >= least and not passes(at)]
     return _most_of(moments, staying) if staying else number
 
