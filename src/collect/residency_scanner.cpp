@@ -160,7 +160,7 @@ void ResidencyScanner::finish(ProcessWatch& watch, TraceFile& file) {
   MemoryReading reading;
   if (watch.read_memory(reading)) {
     scan_.after = kernel_memory_of(reading);
-    // What changed meanwhile may be missing from this scan, even if nothing changes after it.
+    // A change during this scan may be missing from it: then the next scan must not be skipped.
     last_memory_.reset();
     if (scan_.before == scan_.after) last_memory_ = scan_.after;
     file.write_scan(mapping_lists_ - 1, begin_ns_, clock_.now_ns(), scan_);

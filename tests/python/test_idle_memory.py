@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from heapwright.explain.idle_memory import lasted_ns, lasted_on_ns
+from heapwright.explain.idle_memory import free_spans, lasted_ns, lasted_on_ns
 
 MIB = 1 << 20
 SECOND = 10**9
@@ -39,7 +39,9 @@ def kinds_of(at_s: float, resident: int, live: int) -> Any:
 
 
 def seconds(report: Any, kinds: Any) -> tuple[float, float]:
-    return lasted_ns(report, kinds, 0) / SECOND, lasted_on_ns(report, kinds, 0) / SECOND
+    """In all, and without a break."""
+    lasted_on = lasted_on_ns(free_spans(report, kinds, 0), kinds.moment.time_ns)
+    return lasted_ns(report, kinds, 0) / SECOND, lasted_on / SECOND
 
 
 def test_a_break_ends_what_lasts_on() -> None:

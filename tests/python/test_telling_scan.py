@@ -35,8 +35,7 @@ def told(moments: list[Residency], resident: list[tuple[int, int]]) -> int:
 def test_little_that_is_free_hides_no_large_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """python3 had 102 MiB for 12.5 of 13 s, 98 mapped by itself; told was its end: 18 MiB, 4.8 of them free."""
     monkeypatch.setattr(telling_scan, "kinds_at", lambda *_: None)
-    for name in ("lasted_ns", "lasted_on_ns"):
-        monkeypatch.setattr(telling_scan, name, lambda *_: RUN_S * 10**9)
+    monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(0, RUN_S * 10**9)])
     large, later, end = moment(102, 4), moment(100, 4), moment(18, 5, is_last=1)
     for_long, passing = [(0, 102), (12, 18)], [(0, 18), (1, 102), (2, 18)]
     assert told([large, later, end], for_long) == 1

@@ -9,6 +9,8 @@ from itertools import pairwise
 from heapwright.explain.cause_kinds import Kinds
 from heapwright.explain.report import Report
 
+Spans = list[tuple[int, int]]  # from and to, ns
+
 # Memory needed again within this time, or this share of the run, is in use.
 _SOON_NS = 1_000_000_000
 _SOON_SHARE = 0.1
@@ -39,18 +41,16 @@ def taken_again_bytes(report: Report, kinds: Kinds) -> int:
 
 def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
     """How long at least half as much as at this scan was free, by samples of the RSS; approximate."""
-    return sum(to_ns - from_ns for from_ns, to_ns in _free_spans(report, kinds, scan))
+    return sum(to_ns - from_ns for from_ns, to_ns in free_spans(report, kinds, scan))
 
 
-def lasted_on_ns(report: Report, kinds: Kinds, scan: int) -> int:
-    """The same, without a break before or after the scan."""
-    at_ns = kinds.moment.time_ns
-    spans = _free_spans(report, kinds, scan)
+def lasted_on_ns(spans: Spans, at_ns: int) -> int:
+    """The length of the span around this time, usually the scan's; 0 if there is none."""
     return next((to_ns - from_ns for from_ns, to_ns in spans if from_ns <= at_ns <= to_ns), 0)
 
 
-def _free_spans(report: Report, kinds: Kinds, scan: int) -> list[tuple[int, int]]:
-    """When at least half as much as at this scan was free: from and to, in order, with breaks in between."""
+def free_spans(report: Report, kinds: Kinds, scan: int) -> Spans:
+    """When at least half as much as at this scan was free: in order, with breaks in between."""
     owners = report.facts.resident_owners
     of_others = sum(owner.anonymous_bytes for owner in owners if owner.scan == scan)
     anonymous_bytes = kinds.moment.resident_bytes - kinds.moment.other_bytes + of_others
@@ -64,7 +64,7 @@ def _free_spans(report: Report, kinds: Kinds, scan: int) -> list[tuple[int, int]
     times = [point.time_ns for point in points]
     highest = [max(point.usable_at_highest_bytes, point.live_usable_bytes) for point in points]
     soon = soon_ns(report)
-    spans: list[tuple[int, int]] = []
+    spans: Spans = []
     for from_ns, to_ns in pairwise(sorted({*seen, *times, end_ns})):
         resident = samples[max(0, bisect_right(seen, from_ns) - 1)].resident_anonymous_bytes
         first = max(0, bisect_right(times, from_ns) - 1)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from heapwright.explain.cause_kinds import kinds_at
 from heapwright.explain.cause_words import WORTH_SHARE
-from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, lasted_on_ns
+from heapwright.explain.idle_memory import BRIEF_SHARE, Spans, free_spans, lasted_on_ns
 from heapwright.explain.report import Report
 from heapwright.model.facts import Residency
 
@@ -19,18 +20,22 @@ _EQUALLY_MUCH = 0.99
 def telling_scan(report: Report) -> int:
     """The number of the scan with the most free memory, unless it is only the teardown's; -1 without any.
 
+    If what was free at it was soon gone, one whose free memory stayed, if there is one with much.
     If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
-
     run_ns = report.trace.end.time_ns
+    moments = report.facts.residency
+
+    @cache
+    def spans(number: int) -> Spans:
+        return free_spans(report, kinds_at(report, number), number)
 
     def is_brief(number: int) -> bool:
-        return lasted_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * run_ns
+        return sum(to_ns - from_ns for from_ns, to_ns in spans(number)) < BRIEF_SHARE * run_ns
 
     def passes(number: int) -> bool:
-        return lasted_on_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * run_ns
+        return lasted_on_ns(spans(number), moments[number].time_ns) < BRIEF_SHARE * run_ns
 
-    moments = report.facts.residency
     number = lasting(moments, most_free(moments, is_brief), passes)
     most = max((moment.resident_bytes for moment in moments), default=0)
     if number < 0 or free_bytes(moments[number]) >= WORTH_SHARE * most:
@@ -69,7 +74,8 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
 
 
 def lasting(moments: Sequence[Residency], number: int, passes: Callable[[int], bool]) -> int:
-    """This scan; or, if what was free at it was soon gone, the one with the most that stayed, if it is much.
+    """This scan. If its free memory was soon gone: the one with the most that stayed, if it is a quarter of
+    the highest resident size.
 
     A program frees much, then trims: the cause of what it has free for a second is not that of the rest.
     passes: whether the scan's free memory was free without a break for only a small part of the run.
