@@ -77,6 +77,16 @@ def test_what_cannot_be_planted_is_refused(
     assert any(said in line for line in found), found
 
 
+def test_a_list_that_grows_too_long_is_refused(
+    runner: ModuleType, write_tree: WriteTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_tree({**FILES, "mutants/sum.toml": entry() + entry().replace("minus", "less")})
+    faults = runner.read_faults(root / "mutants")
+    assert runner.problems(faults, root) == []
+    monkeypatch.setattr(runner, "MOST_KEPT", 1)
+    assert any("2 faults are kept by hand; at most 1" in line for line in runner.problems(faults, root))
+
+
 def test_a_killed_run_is_put_right_by_the_next(runner: ModuleType, write_tree: WriteTree) -> None:
     root = write_tree({**FILES, "mutants/sum.toml": entry()})
     (fault,) = runner.read_faults(root / "mutants")
