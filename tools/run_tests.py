@@ -92,16 +92,6 @@ def stage_of(part: str, jobs: int) -> Stage:
     tests = [str(file.relative_to(root)) for file in named] or [f"tests/{part}"]
     build = ["cmake", "--build", "build/release", "-j", str(jobs), "--target"]
     if named or path.name.endswith(".py") or (path.is_dir() and any(path.rglob("test_*.py"))):
-        programs = [
-            "heapwright-collect",
-            "heapwright-record",
-            "heapwright",
-            "heapwright-lab",
-            "heapwright-replay",
-            "tests/python/all",
-        ]
-        if path.is_relative_to(root / "tests/journeys"):
-            programs += ["tests/programs/all", "tests/heap_programs/all", "tests/misuse/all"]
         runner = [
             sys.executable,
             "-m",
@@ -112,7 +102,7 @@ def stage_of(part: str, jobs: int) -> Stage:
             "-rsfE",
             *tests,
         ]
-        return Stage(part, [[*build, *programs, "--", "--quiet"], runner], 1800)
+        return Stage(part, [[*build, "run_by_python", "--", "--quiet"], runner], 1800)
     if not (path / "CMakeLists.txt").is_file():
         names = sorted(p.name for p in (root / "tests").iterdir() if p.is_dir())
         print(f"no tests in tests/{part}; there are {', '.join(names)}", file=sys.stderr)
