@@ -18,5 +18,6 @@ cd build/wheel-trial
 bin/heapwright record --quiet --force --output ls.heapwright -- ls / >/dev/null
 bin/heapwright explain --json ls.heapwright | grep -q '"is_complete": true'
 bin/heapwright export ls.heapwright --to pprof --output - | gzip -t
+test -s lib/python3*/site-packages/heapwright/schemas/explain-1.json
 cd ../..
 printf '%s  %s bytes\n' "$wheel" "$(stat -c %s "$wheel")"

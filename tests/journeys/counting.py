@@ -8,13 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import heapwright
 import jsonschema
 from conftest import build, collector, command
+from heapwright.cli import schemas
 
 library = build / "lib/libheapwright-count.so"
 folder = Path("/dev/shm")
-SCHEMAS = Path(heapwright.__file__).parent / "schemas"
 
 Counted = dict[str, Any]
 
@@ -35,8 +34,8 @@ def count(*line: object, prefix: tuple[str, ...] = (), seconds: int = 120) -> Co
 def checked(text: str) -> Counted:
     """The document of count or top, which is as its schema says."""
     document: Counted = json.loads(text)
-    command = document["schema"].removeprefix("heapwright.").replace("/", "-")
-    jsonschema.validate(document, json.loads((SCHEMAS / f"{command}.json").read_text()))
+    command = document["schema"].removeprefix("heapwright.").removesuffix("/1")
+    jsonschema.validate(document, schemas.of(command))
     return document
 
 

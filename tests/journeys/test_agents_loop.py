@@ -10,15 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import heapwright
 import jsonschema
 import pytest
 from conftest import collector, command, project
+from heapwright.cli import schemas
 
 sys.path.append(str(project / "bench/agents"))
 import decide
 
-SCHEMAS = Path(heapwright.__file__).parent / "schemas"
 MENDED = ("-DMENDED=1", "-DMENDED=2")  # the journey's server without and with its pool mended
 
 
@@ -53,9 +52,8 @@ class Loop:
         if words[0] == "record":  # behind what the program says
             said = said[said.index('{"schema"') :]
         found: dict[str, Any] = json.loads(said)
-        name, version = found["schema"].removeprefix("heapwright.").split("/")
-        kept = json.loads((SCHEMAS / f"{name}-{version}.json").read_text(encoding="utf-8"))
-        jsonschema.validate(found, kept)
+        name = found["schema"].removeprefix("heapwright.").removesuffix("/1")
+        jsonschema.validate(found, schemas.of(name))
         return found
 
 

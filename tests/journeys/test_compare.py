@@ -11,10 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import Record, collector, programs, project
-from heapwright.cli import run_command
+from heapwright.cli import run_command, schemas
 
 ROWS = 500
-SCHEMA = project / "python/heapwright/schemas/compare-1.json"
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +113,7 @@ def test_advice_on_the_old_build_beside_what_the_new_one_gained(
     program = programs / "advice_make_shared"
     runs = ("--run", f"{program} as_is", "--run", f"{program} fixed", "--runs", "3")
     document = compared(capsys, *runs, "--advice", "--keep", tmp_path / "kept")
-    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    jsonschema.validate(document, schemas.of("compare"))
     (said,) = [row for row in document["advice"] if row["rule"] == "make_shared"]
     assert said["name"].startswith("(anonymous namespace)::site")
     assert (said["calls"]["a"], said["calls"]["b"]) == (800_000, 0)

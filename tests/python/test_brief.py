@@ -10,15 +10,14 @@ from typing import Any
 import heapwright
 import jsonschema
 import pytest
-from heapwright.cli import run_command
+from heapwright.cli import run_command, schemas
 from heapwright.explain.brief import cut, shortened
 from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import Residency
 from test_explain import explained, made
 from written_traces import DELETE, NEW, MadeTrace
 
-KEPT = Path(heapwright.__file__).parent / "schemas/brief-1.json"
-SCHEMA = json.loads(KEPT.read_text(encoding="utf-8"))
+SCHEMA = schemas.of("brief")
 
 
 def check(brief: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import heapwright
 import jsonschema
 import pytest
 from heapwright import explain
+from heapwright.cli import schemas
 from heapwright.model import Filter, SiteOptions
 from heapwright.terminal.sparkline import sparkline
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from written_traces import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace, small_trace
 
-SCHEMA = json.loads((Path(heapwright.__file__).parent / "schemas/explain-1.json").read_text())
+SCHEMA = schemas.of("explain")
 
 
 def explained(trace: heapwright.Trace, chosen: Filter | None = None) -> dict[str, Any]:

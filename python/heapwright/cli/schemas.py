@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""`python -m heapwright.cli.schemas` writes the schemas of the commands' JSON output."""
+"""The schemas of the commands' JSON output: `python -m heapwright.cli.schemas FOLDER` writes them."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,6 @@ from heapwright.live import schema as live
 from heapwright.replay import schema as replay
 from heapwright.report.schema import Schema
 
-FOLDER = Path(__file__).parent.parent / "schemas"
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "brief": brief_schema.schema,
     "compare": compare.schema,
@@ -35,16 +35,20 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
 }
 
 
-def kept(name: str) -> Path:
-    """Path of the schema file."""
-    return FOLDER / f"{name}-1.json"
+def of(name: str) -> Schema:
+    """The schema with this name."""
+    return SCHEMAS[name]()
 
 
-def as_text(name: str) -> str:
-    """The schema as stored."""
-    return json.dumps(SCHEMAS[name](), indent=1) + "\n"
+def write(folder: Path) -> None:
+    """Writes all of them: NAME-1.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in SCHEMAS:
+        text = json.dumps(of(name), indent=1) + "\n"
+        (folder / f"{name}-1.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    for name in SCHEMAS:
-        kept(name).write_text(as_text(name), encoding="utf-8")
+    if len(sys.argv) != 2:
+        sys.exit("which folder? python -m heapwright.cli.schemas FOLDER")
+    write(Path(sys.argv[1]))

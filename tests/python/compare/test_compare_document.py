@@ -10,12 +10,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from heapwright.cli import run_command
-from heapwright.cli.schemas import kept
+from heapwright.cli import run_command, schemas
 from heapwright.compare import show
 from written_traces import FREE, MALLOC, MadeTrace
 
-SCHEMA = kept("compare")
+SCHEMA = schemas.of("compare")
 
 
 def made(
@@ -46,7 +45,7 @@ def made(
 def document(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     assert run_command(["compare", *map(str, words), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    jsonschema.validate(found, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    jsonschema.validate(found, SCHEMA)
     return found
 
 

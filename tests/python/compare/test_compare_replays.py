@@ -11,13 +11,11 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import heapwright
 import jsonschema
 import pytest
-from heapwright.cli import run_command
+from heapwright.cli import run_command, schemas
 from test_compare_document import made
 
-SCHEMAS = Path(heapwright.__file__).parent / "schemas"
 MIB = 1 << 20
 
 
@@ -99,8 +97,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "candidates": list(candidates),
         "front": [],
     }
-    kept = json.loads((SCHEMAS / "replay-1.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(kept).validate(found)
+    jsonschema.Draft202012Validator(schemas.of("replay")).validate(found)
     return found
 
 
@@ -113,8 +110,7 @@ def written(folder: Path, name: str, found: dict[str, Any]) -> str:
 def compared(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert run_command(["compare", *words, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    kept = json.loads((SCHEMAS / "compare-replays-1.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(kept).validate(found)
+    jsonschema.Draft202012Validator(schemas.of("compare-replays")).validate(found)
     return found
 
 

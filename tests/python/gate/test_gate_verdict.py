@@ -9,8 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from heapwright.cli import run_command
-from heapwright.cli.schemas import kept
+from heapwright.cli import run_command, schemas
 from heapwright.gate import show
 from heapwright.gate.document import known_of
 from heapwright.gate.site_costs import SiteCost
@@ -18,7 +17,7 @@ from shop import budget, shop, written
 from test_phases import BEGIN, END, say
 from written_traces import FREE, MALLOC, MadeTrace
 
-SCHEMA = kept("gate")
+SCHEMA = schemas.of("gate")
 EVERYTHING = "calls = 0\nbytes = 0\npeak_live_bytes = 0\nlive_at_end_bytes = 0\nlive_at_end_blocks = 0\n"
 
 
@@ -29,7 +28,7 @@ def gated(
     said = capsys.readouterr()
     assert code in (0, 1), said.err
     document: dict[str, Any] = json.loads(said.out)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    jsonschema.validate(document, SCHEMA)
     assert document["is_within"] == (code == 0)
     return document
 

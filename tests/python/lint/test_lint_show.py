@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from heapwright.cli.schemas import kept
+from heapwright.cli import schemas
 from heapwright.lint import document as documents
 from heapwright.lint import show
 from heapwright.lint.expression import Owner
@@ -18,7 +18,7 @@ from heapwright.lint.finding import Costs, Finding, Remedy
 from heapwright.lint.recorded import ELSEWHERE, Looked, Reason
 from rich.console import Console
 
-SCHEMA = kept("lint")
+SCHEMA = schemas.of("lint")
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 FOUND = Finding(
@@ -67,7 +67,7 @@ def document(looked: Looked | None = LOOKED) -> dict[str, object]:
 
 def test_the_schema_holds() -> None:
     for made in (document(), document(None)):
-        jsonschema.validate(json.loads(json.dumps(made)), json.loads(SCHEMA.read_text(encoding="utf-8")))
+        jsonschema.validate(json.loads(json.dumps(made)), SCHEMA)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])

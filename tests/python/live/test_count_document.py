@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 from counter_page_bytes import make_page, parse, put, table_at
+from heapwright.cli import schemas
 from heapwright.cli.output import make_console
-from heapwright.live import schema, show
+from heapwright.live import show
 from heapwright.live.counted_run import Counted
 from heapwright.live.document import describe, make_document
 from heapwright.live.layout import CONSTANTS
 
-SCHEMAS = Path(schema.__file__).parent.parent / "schemas"
-KEPT = SCHEMAS / "count-1.json"
+SCHEMA = schemas.of("count")
 
 
 @pytest.mark.parametrize("flags", [0, CONSTANTS["has_unknown_usable"], CONSTANTS["is_attached"]])
@@ -42,10 +41,10 @@ def test_the_schema_holds(flags: int) -> None:
     document = json.loads(
         json.dumps(make_document([counted], [interval], ["a note"], exit_code=3, wall_ns=9))
     )
-    jsonschema.validate(document, json.loads(KEPT.read_text(encoding="utf-8")))
+    jsonschema.validate(document, SCHEMA)
     document["processes"][0]["colour"] = "blue"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, json.loads(KEPT.read_text(encoding="utf-8")))
+        jsonschema.validate(document, SCHEMA)
 
 
 def image(process: int, program: str, mallocs: int, is_running: bool = False) -> Counted:

@@ -7,16 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import heapwright
 import jsonschema
 import pytest
-from heapwright.cli import run_command
+from heapwright.cli import run_command, schemas
 from heapwright.model import Trace
 from lab_runs import faulty
 from test_replay_command import made_trace
 from written_traces import FREE, MALLOC
 
-SCHEMA = json.loads((Path(heapwright.__file__).parent / "schemas/replay-1.json").read_text())
+SCHEMA = schemas.of("replay")
 
 
 @pytest.fixture
