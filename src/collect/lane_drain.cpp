@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 
-#include "platform/futex.hpp"
 #include "trace/kind_names.hpp"
 
 namespace heapwright::collect {
@@ -49,7 +48,7 @@ constexpr std::uint64_t clock_slack_ns = 1'000'000;
 }  // namespace
 
 void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
-  const std::uint64_t head = lane_.head.load(std::memory_order_acquire);
+  const std::uint64_t head = written_slots(lane_);
   if (head == tail_) return;
   if (head - tail_ > ring_slots_) [[unlikely]] {
     damaged_slots_ += 1;
@@ -68,7 +67,7 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
     const std::uint64_t part = std::min({head - tail_, room, part_slots});
     encode(tail_, tail_ + part, stacks, conversion, latest_ticks, work);
     tail_ += part;
-    give_back(tail_);
+    give_back(lane_, tail_);
   }
 }
 
@@ -154,14 +153,6 @@ bool LaneDrain::take_extension(const RawEvent& slot, std::uint8_t kind) noexcept
   }
   extension_ = {load_once(&slot.begin_ticks), kind, load_once(&slot.size), load_once(&slot.stack_node)};
   return true;
-}
-
-void LaneDrain::give_back(std::uint64_t position) noexcept {
-  lane_.tail.store(position, std::memory_order_seq_cst);
-  // Pairs with the producer, which sets is_waiting and then reads the tail.
-  if (lane_.is_waiting.load(std::memory_order_seq_cst) == 0) return;
-  lane_.space_futex.fetch_add(1, std::memory_order_release);
-  platform::futex_wake(lane_.space_futex);
 }
 
 void LaneDrain::end_chunk() noexcept {

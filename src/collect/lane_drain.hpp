@@ -10,6 +10,7 @@
 
 #include "collect/encoder_pool.hpp"
 #include "collect/kernel_events.hpp"
+#include "collect/lane_end.hpp"
 #include "collect/stack_definitions.hpp"
 #include "collect/tick_clock.hpp"
 #include "session/layout.hpp"
@@ -36,9 +37,7 @@ class LaneDrain {
 
   std::uint64_t ring_slots() const noexcept { return ring_slots_; }
   // Slots in the ring that have not been read.
-  std::uint64_t waiting_slots() const noexcept {
-    return std::min(lane_.head.load(std::memory_order_acquire) - tail_, ring_slots_);
-  }
+  std::uint64_t waiting_slots() const noexcept { return std::min(written_slots(lane_) - tail_, ring_slots_); }
   bool is_half_full() const noexcept {
     return lane_.head.load(std::memory_order_seq_cst) - tail_ >= ring_slots_ / 2;
   }
@@ -79,7 +78,6 @@ class LaneDrain {
               const TickConversion& clock, std::uint64_t latest_ticks, PendingWork* work);
   std::uint64_t add_kernel_work(const trace::Event& event, PendingWork& work);
   bool take_extension(const session::RawEvent& slot, std::uint8_t kind) noexcept;
-  void give_back(std::uint64_t position) noexcept;
 
   session::Lane& lane_;
   std::uint64_t ring_slots_;

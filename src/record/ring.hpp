@@ -6,7 +6,7 @@
 //   lane->tail <= head == lane->head        (slots, since the claim)
 //   head - lane->tail <= ring_mask + 1, the slots of the ring
 //   head < limit  =>  the next slot is free
-// A model of both ends: tests/record/lane_model.cpp.
+// tests/record/lane_model.cpp compiles this and the other end, collect/lane_end.hpp, with a model's atomics.
 //
 // A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc and
 // is_alive(waited_ns), which is false once no reader will ever empty the ring.
@@ -24,6 +24,9 @@
 
 namespace heapwright::record {
 
+// Beside these: those of a model's futex words.
+using platform::futex_wait;
+using platform::futex_wake;
 using trace::EventKind;
 
 // One finished call, before it becomes a slot.
@@ -63,7 +66,7 @@ inline void begin_lane(session::Lane& lane, std::uint32_t thread_id, std::uint64
 
 template <typename Thread, typename Reader>
 bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) noexcept {
-  session::Lane& lane = *thread.lane;
+  auto& lane = *thread.lane;
   const std::uint64_t since = platform::read_ticks(reader.ticks_are_tsc);
   bool has_room = false;
   std::uint64_t waited_ns = 0;
@@ -73,9 +76,9 @@ bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) no
     has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= thread.ring_mask + 1;
     if (has_room || !reader.is_alive(waited_ns)) break;
     if (reader.control.collector_sleeps.exchange(0) != 0) {
-      platform::futex_wake(reader.control.collector_sleeps);
+      futex_wake(reader.control.collector_sleeps);
     }
-    platform::futex_wait(lane.space_futex, seen, wait_ns);
+    futex_wait(lane.space_futex, seen, wait_ns);
     waited_ns += wait_ns;
   }
   lane.is_waiting.store(0, std::memory_order_relaxed);
@@ -88,12 +91,12 @@ bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) no
 // the event is counted as dropped.
 template <typename Thread, typename Reader>
 bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noexcept {
-  session::Lane& lane = *thread.lane;
+  auto& lane = *thread.lane;
   const std::uint64_t ring = thread.ring_mask + 1;
   std::uint64_t used = thread.head - lane.tail.load(std::memory_order_acquire);
   if (used >= ring / 2 && reader.control.collector_sleeps.load(std::memory_order_relaxed) != 0 &&
       reader.control.collector_sleeps.exchange(0) != 0) {
-    platform::futex_wake(reader.control.collector_sleeps);
+    futex_wake(reader.control.collector_sleeps);
   }
   if (used + slots > ring && !wait_for_room(thread, slots, reader)) {
     lane.dropped_full.fetch_add(1, std::memory_order_relaxed);
@@ -118,8 +121,8 @@ bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noe
 // A call that fits into one slot; there is room.
 template <typename Thread>
 [[gnu::always_inline]] inline void write_slot(Thread& thread, const Call& call) noexcept {
-  session::Lane& lane = *thread.lane;
-  session::RawEvent& slot = lane.ring[thread.head & thread.ring_mask];
+  auto& lane = *thread.lane;
+  auto& slot = lane.ring[thread.head & thread.ring_mask];
   slot.begin_ticks = call.begin_ticks;
   slot.address_and_kind = pack_address(call);
   slot.size = static_cast<std::uint32_t>(call.size);
