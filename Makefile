@@ -113,9 +113,12 @@ trixie: setup-test ## run the heap on Debian trixie's C library, in a chroot tha
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/run_trixie.py
 
-mutants: setup-test ## plant the faults of tests/mutants/ one by one; each must turn a test red
+# N=200: so many made faults at random; CHANGED=main: on the lines that are not as there; SEED=, ONLY=src/heap.
+N ?=
+mutants: setup-test ## plant the faults of tests/mutants/ one by one; N=200: plant as many at random, and list what survives
 	@$(MAKE) --no-print-directory build TESTS=ON
-	@.venv/bin/python tools/run_mutants.py
+	@.venv/bin/python $(if $(N),tools/run_made_faults.py $(N) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if \
+	  $(CHANGED),--changed $(CHANGED)) $(if $(ONLY),--only '$(ONLY)'),tools/run_mutants.py)
 
 FUZZ_SECONDS ?= 60
 fuzz: setup-test ## fuzz the trace decoder, the heap and the parts, FUZZ_SECONDS (60) each

@@ -94,7 +94,9 @@ def problems(faults: list[Fault], base: Path) -> list[str]:
                 f"{fault.name}: Python tests use the installed native module; name a unit test or a journey"
             )
     if len(faults) > MOST_KEPT:
-        wrong.append(f"{len(faults)} faults are kept by hand; at most {MOST_KEPT}: a generated one is none of these")
+        wrong.append(
+            f"{len(faults)} faults are kept by hand; at most {MOST_KEPT}: a generated one is none of these"
+        )
     names = [fault.name for fault in faults]
     return wrong + [f"{name}: stands twice" for name in sorted({n for n in names if names.count(n) > 1})]
 
@@ -107,15 +109,22 @@ def restore() -> None:
 
 
 @contextmanager
-def planted(fault: Fault) -> Iterator[None]:
-    path = root / fault.file
-    text = path.read_text(encoding="utf-8")
-    kept.write_text(json.dumps({"file": fault.file, "text": text}), encoding="utf-8")
+def plant_text(file: str, text: str) -> Iterator[None]:
+    """The file has this text meanwhile."""
+    path = root / file
+    kept.write_text(json.dumps({"file": file, "text": path.read_text(encoding="utf-8")}), encoding="utf-8")
     try:
-        path.write_text(text.replace(fault.find, fault.replace), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         yield
     finally:
         restore()
+
+
+@contextmanager
+def planted(fault: Fault) -> Iterator[None]:
+    text = (root / fault.file).read_text(encoding="utf-8")
+    with plant_text(fault.file, text.replace(fault.find, fault.replace)):
+        yield
 
 
 def build_for(fault: Fault) -> str:
