@@ -19,7 +19,7 @@ REQUIRED = set(
     """malloc calloc realloc reallocarray free cfree
     posix_memalign aligned_alloc memalign valloc pvalloc malloc_usable_size
     free_sized free_aligned_sized malloc_trim mallopt
-    mmap mmap64 munmap mremap mprotect madvise brk sbrk dlopen dlsym dlclose
+    mmap mmap64 munmap mremap mprotect madvise brk sbrk dlopen dlmopen dlsym dlclose
     execve execv execvp execvpe execl execlp execle
     _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t
     _ZnwmSt11align_val_t _ZnamSt11align_val_t
@@ -37,7 +37,7 @@ OPTIONAL = set(
 # What the recorder records beside the heap's calls.
 NOT_COUNTED = set(
     """malloc_usable_size malloc_trim mallopt mmap mmap64 munmap mremap mprotect madvise brk sbrk
-    dlopen dlsym dlclose execve execv execvp execvpe execl execlp execle""".split()
+    dlopen dlmopen dlsym dlclose execve execv execvp execvpe execl execlp execle""".split()
 )
 OWN = re.compile(r"^heapwright_\w+$")
 

@@ -181,6 +181,17 @@ void drop_unused_classes(std::vector<BySizeClass>& rows) {
   rows.erase(rows.begin(), std::find_if(rows.begin(), rows.end(), is_used));
 }
 
+bool is_everything(const Options& options) {
+  return options.from_ns == 0 && options.to_ns == UINT64_MAX && options.min_size_bytes == 0 &&
+         options.max_size_bytes == UINT64_MAX && options.thread_chosen.empty() &&
+         options.stack_chosen.empty();
+}
+
+void look_for_missing_calls(const order::Source& source, const Options& options, Facts& facts) {
+  add_contradictions(facts.totals, facts.completeness);
+  if (is_everything(options)) add_own_memory(source, facts.mappings, facts.peak, facts.completeness);
+}
+
 }  // namespace
 
 Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits) {
@@ -216,7 +227,6 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
         });
     merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model, {residency, activity});
   }
-
   auto& calls = preparers[0]->calls();
   calls.settle();
   for (unsigned index = 1; index <= workers; ++index) {
@@ -239,6 +249,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   }
   facts.totals.span_ns = scope.steps.span_ns();
   facts.completeness = completeness_of(source, skipped.damage(), skipped.events());
+  look_for_missing_calls(source, options, facts);
   facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
   facts.recorder = recorder_cost_of(source, facts.by_kind);
   return facts;

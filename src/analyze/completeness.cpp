@@ -9,6 +9,8 @@ namespace heapwright::analyze {
 namespace {
 
 constexpr std::size_t damage_reasons_limit = 3;
+constexpr std::uint64_t least_own_bytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t least_times = 8;  // as much as all blocks
 
 struct Gaps {
   std::uint64_t missing = 0;
@@ -105,6 +107,39 @@ Completeness completeness_of(const order::Source& source, std::vector<trace::Dam
   }
   result.is_complete = result.reasons.empty();
   return result;
+}
+
+void add_contradictions(const Totals& totals, Completeness& completeness) {
+  const std::uint64_t twice = totals.reused_live_addresses;
+  if (twice == 0) return;
+  completeness.reasons.push_back(std::to_string(twice) +
+                                 (twice == 1 ? " address was handed out twice: its free is missing"
+                                             : " addresses were handed out twice: their frees are missing"));
+  completeness.is_complete = false;
+}
+
+void add_own_memory(const order::Source& source, const std::vector<MappingSite>& mappings, const Peak& peak,
+                    Completeness& completeness) {
+  if (source.metadata().is_fork_child || source.metadata().has_condition(trace::runtime_condition)) return;
+  std::uint64_t mapped_bytes = 0;
+  std::uint64_t at_end_bytes = 0;
+  for (const MappingSite& site : mappings) {
+    mapped_bytes += site.bytes - std::min(site.bytes, site.of_files_bytes);
+    const std::uint64_t kept_bytes =
+        site.at_end_bytes - std::min(site.at_end_bytes, site.reserved_at_end_bytes);
+    at_end_bytes += kept_bytes - std::min(kept_bytes, site.of_files_bytes);
+  }
+  std::uint64_t resident_bytes = 0;
+  for (const trace::MemorySample& sample : source.memory_samples()) {
+    resident_bytes = std::max(resident_bytes, sample.resident_anonymous_bytes);
+  }
+  const std::uint64_t own_bytes = std::max(at_end_bytes, std::min(mapped_bytes, resident_bytes));
+  if (own_bytes < least_own_bytes || own_bytes / least_times < peak.live_usable_bytes) return;
+  completeness.reasons.push_back(
+      std::to_string(own_bytes >> 20U) + " MiB of its own mappings beside " +
+      std::to_string(peak.live_usable_bytes >> 10U) +
+      " KiB of heap blocks: an allocator of its own is probably inside, whose calls are not seen");
+  completeness.is_complete = false;
 }
 
 }  // namespace heapwright::analyze

@@ -202,7 +202,10 @@ bool Attachment::is_there() const {
 }
 
 FoundRegion Attachment::own_region() const {
-  return {.base = region_.base(), .head = make_head(observer_.image()), .slots = plan_.slots};
+  return {.base = region_.base(),
+          .head = make_head(observer_.image()),
+          .slots = plan_.slots,
+          .code_bytes = region_.data() - region_.base()};
 }
 
 bool Attachment::detach() {

@@ -12,14 +12,12 @@ namespace {
 
 constexpr std::array<char, 16> magic{'h', 'e', 'a', 'p', 'w', 'r', 'i', 'g',
                                      'h', 't', ' ', 'p', 'a', 't', 'c', 'h'};
-// A jump leads to the agent, which is at most this large.
-constexpr std::uint64_t most_agent_bytes = 16 << 20;
-
 bool is_patched(const TargetMemory& memory, const FoundRegion& region, const Slot& slot) {
   std::array<std::uint8_t, jump_bytes> now{};
   if (!memory.read(slot.function, now.data(), now.size())) return false;
   const std::uint64_t target = jump_target(now, slot.function);
-  return target - region.base - slots_bytes < most_agent_bytes;
+  // A function may begin with a jump of its own, and its target lie just behind the region.
+  return target - region.base < region.code_bytes;
 }
 
 }  // namespace
@@ -39,8 +37,10 @@ std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vec
   std::vector<FoundRegion> found;
   for (const Mapping& mapping : maps) {
     if (mapping.permissions != "r-xp" || !mapping.name.empty()) continue;
-    FoundRegion region{
-        .base = mapping.begin, .head = memory.value_at<RegionHead>(mapping.begin), .slots = {}};
+    FoundRegion region{.base = mapping.begin,
+                       .head = memory.value_at<RegionHead>(mapping.begin),
+                       .slots = {},
+                       .code_bytes = mapping.end - mapping.begin};
     if (region.head.magic != magic || region.head.version != region_version) continue;
     const auto count = std::min<std::uint64_t>(region.head.slots, max_slots);
     for (std::uint64_t index = 0; index < count; ++index) {

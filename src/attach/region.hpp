@@ -74,6 +74,7 @@ struct FoundRegion {
   std::uint64_t base;
   RegionHead head;
   std::vector<Slot> slots;
+  std::uint64_t code_bytes;  // its executable part: where a jump of ours leads
 };
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps);
 

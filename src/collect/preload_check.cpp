@@ -61,7 +61,10 @@ std::string judge(int file, std::uint32_t user_id) {
   const ElfFacts facts = inspect_elf(file);
   if (!facts.is_elf) return "";
   if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) return "it is not a 64-bit x86 program";
-  if (facts.is_readable && facts.interpreter.empty()) {
+  if (facts.is_readable && facts.interpreter.empty() && !facts.is_loader()) {
+    if (facts.runtime == "Go" && !facts.defines_malloc) {
+      return "it is a Go program without C code: it makes no heap calls";
+    }
     return "it is linked statically: no library can be preloaded";
   }
   if (!facts.sanitizer.empty()) return "it is built with " + facts.sanitizer + ", which brings its own heap";

@@ -54,6 +54,7 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       metadata_(describe()),
       scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
   file_.write(metadata_);
+  look_at_code(context_.clock.now_ns());
   const bool is_file = context.output_descriptor < 0;
   if (context.options.room_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.room_bytes);
 }
@@ -256,7 +257,10 @@ void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
 void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes) {
   const std::uint64_t now_ns = context_.clock.now_ns();
   // The last sample must be taken at exit: an older one may show memory that the program has freed since.
-  if (scanner_.is_exit_asked()) memory_.hurry();
+  if (scanner_.is_exit_asked()) {
+    memory_.hurry();
+    watch_.add_code_files(code_files_);
+  }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
@@ -264,6 +268,7 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   next_write_ns_ = now_ns + write_interval_ns;
   if (context_.options.process != 0) look_for_ended_threads();
   definitions_.read_modules(true);
+  look_at_code(now_ns);
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
     const std::uint64_t waiting_since_ns = owner.drain->waiting_since_ns();
@@ -274,6 +279,14 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
     pending_threads_.push_back(owner.thread);
   }
   write_pending();
+}
+
+// Libraries that make no call of malloc may have an allocator inside.
+void ProcessRecording::look_at_code(std::uint64_t now_ns) {
+  constexpr std::uint64_t interval_ns = 1'000'000'000;
+  if (now_ns < next_code_ns_) return;
+  next_code_ns_ = now_ns + interval_ns;
+  if (!name_.is_elsewhere) watch_.add_code_files(code_files_);
 }
 
 void ProcessRecording::write_waiting() {
@@ -369,7 +382,10 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_)) {
     metadata_.notes.push_back(std::move(note));
   }
-  metadata_.unseen = context_.unseen_allocators.of(block_);
+  UnseenAllocators::Found found = context_.unseen_allocators.of(block_, code_files_, metadata_.conditions);
+  metadata_.unseen = std::move(found.unseen);
+  if (!found.runtime.empty()) metadata_.conditions.push_back(trace::runtime_condition + found.runtime);
+  for (std::string& note : found.notes) metadata_.notes.push_back(std::move(note));
   for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
   for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
   file_.write(metadata_);

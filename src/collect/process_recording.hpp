@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +142,7 @@ class ProcessRecording {
   void switch_to(RolledTrace& rolled);
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
   void write_pending();
+  void look_at_code(std::uint64_t now_ns);
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;
   std::string command_line() const;
@@ -162,6 +164,8 @@ class ProcessRecording {
   ResidencyScanner scanner_;
   std::optional<TraceRoller> roller_;  // with --room
   std::uint64_t next_write_ns_ = 0;
+  std::uint64_t next_code_ns_ = 0;
+  std::set<std::string> code_files_;  // that it has or had mapped
   std::uint32_t thread_count_ = 0;
   std::uint64_t dropped_by_ended_threads_ = 0;
   std::uint64_t damaged_slots_ = 0;

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "collect/cgroup.hpp"
@@ -189,6 +190,17 @@ std::string ProcessWatch::command_line() const {
     if (character == '\0') character = ' ';
   }
   return text;
+}
+
+void ProcessWatch::add_code_files(std::set<std::string>& files) const {
+  std::istringstream maps(read_file(folder() + "/maps"));
+  std::string line;
+  while (std::getline(maps, line)) {
+    const std::size_t path = line.find('/');
+    const std::size_t permissions = line.find(' ');
+    if (path == line.npos || permissions == line.npos || line.compare(permissions, 5, " r-xp") != 0) continue;
+    files.insert(line.substr(path));
+  }
 }
 
 }  // namespace heapwright::collect

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -48,6 +49,8 @@ class ProcessWatch {
   std::string command_line() const;
   // In /proc.
   std::string folder() const;
+  // The files whose code it has mapped, by their paths within the process; adds to those that are there.
+  void add_code_files(std::set<std::string>& files) const;
 
  private:
   // 0 when there is none.

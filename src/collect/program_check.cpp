@@ -8,9 +8,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "collect/elf_facts.hpp"
 #include "collect/unseen_allocators.hpp"
@@ -111,6 +114,23 @@ std::vector<std::string> program_behind_env(const InterpreterLine& line) {
   return is_plain ? words : std::vector<std::string>{};
 }
 
+// What /lib64/ld-linux-x86-64.so.2 is told to run, if it names a file; empty: nothing to check.
+std::string program_behind_loader(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 7> with_value = {
+      "--library-path",         "--inhibit-rpath",    "--audit", "--preload", "--argv0",
+      "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"};
+  for (std::size_t index = 1; index < words.size(); ++index) {
+    const std::string& word = words[index];
+    if (!word.starts_with("--")) return word.find('/') == std::string::npos ? "" : word;
+    if (std::find(with_value.begin(), with_value.end(), word) != with_value.end()) ++index;
+  }
+  return "";
+}
+
+const char pure_go[] =
+    " is a Go program without C code: the Go runtime's heap makes no heap calls that could be recorded; look "
+    "at it with Go's pprof";
+
 class Check {
  public:
   Check(const std::vector<std::string>& command, const std::string& search_path) : search_path_(search_path) {
@@ -152,16 +172,21 @@ class Check {
     struct stat status;
     const bool has_mode = fstat(file, &status) == 0;
     close(file);
+    set_executable_if(path, facts);
+    if (is_under_loader_) return !facts.is_elf || judge(path, facts);  // the loader heeds no mode
     if (!facts.is_elf) return take_script(path, line, interpreter);
     if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0) {
       return refuse_privileged(path, "setuid or setgid");
     }
     if (has_capabilities) return refuse_privileged(path, "given file capabilities");
-    set_executable(path);
-    return judge(path, facts);
+    if (!facts.is_loader()) return judge(path, facts);
+    is_under_loader_ = true;
+    interpreter = program_behind_loader(result_.arguments);
+    return true;
   }
 
-  void set_executable(const std::string& path) {
+  void set_executable_if(const std::string& path, const ElfFacts& facts) {
+    if (!facts.is_elf) return;
     char* real_path = realpath(path.c_str(), nullptr);
     result_.executable = real_path != nullptr ? real_path : path;
     free(real_path);
@@ -219,7 +244,10 @@ class Check {
     } else if (!facts.is_readable) {
       reason = " is a damaged program file; build or install it again";
     } else if (facts.interpreter.empty()) {
-      reason = " is linked statically, so no library can be preloaded; link it dynamically (without -static)";
+      reason = facts.runtime == "Go" && !facts.defines_malloc
+                   ? pure_go
+                   : " is linked statically, so no library can be preloaded; link it dynamically (without "
+                     "-static)";
     } else if (!facts.sanitizer.empty()) {
       reason =
           " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";
@@ -228,12 +256,13 @@ class Check {
       refuse("'" + path + "'" + reason);
       return false;
     }
-    const std::string unseen = unseen_in(path, facts, true);
+    const std::string unseen = unseen_in(path, facts, Role::program);
     if (!unseen.empty()) result_.notes.push_back(unseen);
     return true;
   }
 
   const std::string& search_path_;
+  bool is_under_loader_ = false;
   ProgramCheck result_;
 };
 

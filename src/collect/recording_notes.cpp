@@ -32,11 +32,16 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
 }
 
 std::vector<std::string> unseen_of(const session::ProcessBlock& block) {
-  const std::uint32_t deepbind = block.deepbind_count.load(std::memory_order_relaxed);
-  if (deepbind == 0) return {};
-  if (deepbind == 1) return {"1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"};
-  return {std::to_string(deepbind) +
-          " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen"};
+  std::vector<std::string> lines;
+  const auto add = [&](std::uint32_t count, const std::string& how) {
+    if (count == 1) lines.push_back("1 library was " + how + ": its heap calls are not seen");
+    if (count > 1) {
+      lines.push_back(std::to_string(count) + " libraries were " + how + ": their heap calls are not seen");
+    }
+  };
+  add(block.deepbind_count.load(std::memory_order_relaxed), "loaded with RTLD_DEEPBIND");
+  add(block.namespace_count.load(std::memory_order_relaxed), "opened in a namespace of its own (dlmopen)");
+  return lines;
 }
 
 }  // namespace heapwright::collect

@@ -33,9 +33,10 @@ void TraceRoller::begin(std::uint64_t file_bytes, std::uint64_t now_ns) {
 void TraceRoller::make(std::uint64_t now_ns) {
   try {
     const trace::Reader old = trace::Reader::open(path_, whole_bytes_);
-    // Renumbering would hide events lost to damage, so a damaged trace is not rolled. A missing end counts as
-    // damage as well.
-    const bool is_sound = old.damage().size() == 1 && old.end().reason == trace::EndReason::missing;
+    // Renumbering would hide events lost to damage, so a damaged trace is not rolled. Where files cannot be
+    // locked, the missing end counts as damage as well.
+    const std::size_t expected = old.end().reason == trace::EndReason::missing ? 1 : 0;
+    const bool is_sound = old.damage().size() == expected;
     const std::uint64_t latest_ns = now_ns - std::min(now_ns, clock_slack_ns);
     const RollLimits limits{.most_bytes = roll_at() / 2, .latest_ns = latest_ns};
     if (is_sound) rolled_ = RolledTrace::make(old, new_path(), limits, is_given_up_);

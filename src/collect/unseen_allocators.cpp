@@ -2,12 +2,14 @@
 #include "collect/unseen_allocators.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "collect/session_text.hpp"
+#include "trace/records.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -17,59 +19,144 @@ bool has_recorded_names(const std::string& allocator) {
   return allocator == "jemalloc" || allocator == "mimalloc" || allocator == "tcmalloc";
 }
 
-// Whether the file is the allocator itself, such as libjemalloc.so.2.
-bool is_library_of(const std::string& path, const std::string& allocator) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  return name.starts_with("lib" + allocator);
+std::string file_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Whether the file is the allocator itself, such as libjemalloc.so.2 or a renamed copy of it.
+bool is_library_of(const std::string& path, const ElfFacts& facts) {
+  const std::string name = "lib" + facts.own_allocator;
+  return file_of(path).starts_with(name) || facts.library_name.starts_with(name);
 }
+
+std::string real_path_of(const std::string& path) {
+  char* const real = realpath(path.c_str(), nullptr);
+  std::string found = real != nullptr ? real : path;
+  free(real);
+  return found;
+}
+
+// Programs that translate another one's code, or run it at other addresses: its functions are not ours to
+// hook.
+bool runs_another_in_itself(const std::string& path) {
+  const std::string name = file_of(path);
+  if (name == "rr") return true;
+  for (const char* emulator : {"qemu-x86_64", "qemu-i386", "qemu-aarch64", "qemu-arm", "qemu-riscv64",
+                               "qemu-ppc64", "qemu-s390x", "qemu-mips", "box64"}) {
+    if (name.starts_with(emulator)) return true;
+  }
+  return false;
+}
+
+// Of the libraries that such a program preloads into the one that it runs, and that take its calls first.
+std::string runner_of(const std::string& path) {
+  const std::string name = file_of(path);
+  if (name.starts_with("vgpreload_")) return "valgrind";
+  return name.starts_with("librrpreload") ? "rr" : "";
+}
+
+bool has(const std::vector<std::string>& conditions, std::string_view beginning) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [&](const std::string& line) { return line.starts_with(beginning); });
+}
+
+const char remedy[] = "; link it as a shared library or preload it to record them";
 
 }  // namespace
 
-std::string unseen_in(const std::string& path, const ElfFacts& facts, bool is_program) {
-  const std::string remedy = "; link it as a shared library or preload it to record them";
+std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role) {
+  const bool is_program = role != Role::library;
+  if (const std::string runner = runner_of(path); !runner.empty()) {
+    return "it ran under " + runner + ", which takes its heap calls: they are not seen; record it without " +
+           runner;
+  }
+  if (is_program && runs_another_in_itself(path)) {
+    return "'" + path + "' runs another program in itself: that program's heap calls are not seen; " +
+           "record it without " + file_of(path);
+  }
   const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
-  if (is_program && facts.defines_malloc && !facts.passes_malloc_on) {
+  const bool has_own_malloc =
+      !facts.passes_malloc_on && (is_program ? facts.defines_malloc : facts.hides_malloc);
+  if (has_own_malloc && role == Role::attached_program) return "";
+  if (has_own_malloc) {
     return "'" + path + "' has " + allocator +
            " linked in statically and calls it directly: its heap calls are not seen" + remedy;
   }
-  if (facts.own_allocator.empty()) return "";
-  if (!is_library_of(path, allocator)) {
+  if (facts.own_allocator.empty()) {
+    // Rust's own functions call malloc, unless the program brings something else.
+    if (!facts.has_rust_allocator || facts.imports_malloc) return "";
+    return "'" + path +
+           "' is a Rust program that calls no malloc: it has an allocator of its own, whose calls " +
+           "are not seen";
+  }
+  if (!is_library_of(path, facts)) {
     return "'" + path + "' has " + allocator +
            " linked in statically: calls to it are not seen, only those to malloc and free" + remedy;
   }
-  if (has_recorded_names(allocator)) return "";
+  if (has_recorded_names(facts.own_allocator)) return "";
   return "'" + path + "' is " + allocator +
          ": calls to its own functions are not seen, only those to malloc and free";
 }
 
-const std::string& UnseenAllocators::line_of(const std::string& path, bool is_program) {
+std::string kept_inside(const std::string& path, const ElfFacts& facts,
+                        const std::vector<std::string>& conditions) {
+  const std::string seen = ": of these the trace has the mappings, not the objects";
+  if (facts.runtime == "Python") {
+    if (has(conditions, "PYTHONMALLOC\tmalloc")) return "";
+    return "Python keeps objects of up to 512 bytes in arenas of its own" + seen +
+           "; PYTHONMALLOC=malloc makes each a call";
+  }
+  if (facts.runtime == "PHP") {
+    if (has(conditions, "USE_ZEND_ALLOC\t0")) return "";
+    return "PHP keeps its values in a heap of its own" + seen + "; USE_ZEND_ALLOC=0 makes each a call";
+  }
+  if (facts.runtime == "JavaScript") return "JavaScript's objects lie in V8's own heap" + seen;
+  if (facts.runtime == "Java") return "Java's objects lie in the virtual machine's own heap" + seen;
+  if (facts.runtime == "Go") {
+    return "'" + path + "' has Go code, whose objects lie in the Go runtime's own heap: only what C code " +
+           "allocates is in the trace";
+  }
+  return "";
+}
+
+const ElfFacts& UnseenAllocators::facts_of(const std::string& path) {
   const auto [entry, is_new] = known_.try_emplace(path);
   if (!is_new) return entry->second;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return entry->second;
   struct stat status;
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
-    entry->second = unseen_in(path, inspect_elf(file), is_program);
-  }
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) entry->second = inspect_elf(file);
   close(file);
   return entry->second;
 }
 
-std::vector<std::string> UnseenAllocators::of(const session::ProcessBlock& block) {
+UnseenAllocators::Found UnseenAllocators::of(const session::ProcessBlock& block,
+                                             const std::set<std::string>& code_files,
+                                             const std::vector<std::string>& conditions) {
   const std::string executable = text_of(block.executable);
-  std::vector<std::string> lines;
-  const auto add = [&](const std::string& path) {
-    const std::string& line = line_of(path, path == executable);
-    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  Found found;
+  const auto add = [](std::vector<std::string>& lines, std::string line) {
+    if (line.empty() || std::find(lines.begin(), lines.end(), line) != lines.end()) return;
+    lines.push_back(std::move(line));
   };
-  add(executable);
+  const Role as_program = has(conditions, trace::attached_condition) ? Role::attached_program : Role::program;
+  std::set<std::string> seen;
+  const auto look_at = [&](const std::string& path) {
+    if (!seen.insert(real_path_of(path)).second) return;
+    const ElfFacts& facts = facts_of(path);
+    // Under an explicit loader, the executable is the loader.
+    const bool is_program = path == executable || (!facts.interpreter.empty() && facts.library_name.empty());
+    add(found.unseen, unseen_in(path, facts, is_program ? as_program : Role::library));
+    if (found.runtime.empty()) found.runtime = facts.runtime;
+    add(found.notes, kept_inside(path, facts, conditions));
+  };
+  look_at(executable);
   const std::uint32_t count =
       std::min(block.module_count.load(std::memory_order_acquire), session::max_modules);
   for (std::uint32_t index = 0; index < count; ++index) {
     const std::string path = text_of(block.modules[index].path);
-    if (path.starts_with('/')) add(path);
+    if (path.starts_with('/')) look_at(path);
   }
-  return lines;
+  for (const std::string& path : code_files) look_at(path);
+  return found;
 }
 
 }  // namespace heapwright::collect

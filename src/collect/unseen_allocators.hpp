@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Allocators in a recorded process that the hooks cannot see, found by the symbols of its files. Without
-// symbols, an allocator cannot be told from other code.
+// Allocators in a recorded process that the hooks cannot see, found in its files. A stripped allocator
+// without texts of its own cannot be told from other code.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,19 +13,35 @@
 
 namespace heapwright::collect {
 
+enum class Role : std::uint8_t {
+  program,           // the recorder is preloaded: a malloc of the program's own comes before it
+  attached_program,  // the malloc that the process uses is patched, wherever it is
+  library,
+};
+
 // One line about what is not seen in a program or library with these facts; empty: nothing known.
-std::string unseen_in(const std::string& path, const ElfFacts& facts, bool is_program);
+std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role);
+// One line about blocks that are no malloc's, though all calls of malloc are seen; empty: nothing known.
+// conditions: of the trace's metadata, with the settings that turn such a heap off.
+std::string kept_inside(const std::string& path, const ElfFacts& facts,
+                        const std::vector<std::string>& conditions);
 
 class UnseenAllocators {
  public:
-  // Examines the executable and every loaded object that the recorder knows. Unreadable files are skipped.
-  // Each file is read once.
-  std::vector<std::string> of(const session::ProcessBlock& block);
+  struct Found {
+    std::vector<std::string> unseen;
+    std::vector<std::string> notes;
+    std::string runtime;  // "Python", ...; empty: none
+  };
+  // Examines the executable, every loaded object that the recorder knows, and other files whose code the
+  // process had mapped. Unreadable files are skipped. Each file is read once.
+  Found of(const session::ProcessBlock& block, const std::set<std::string>& code_files,
+           const std::vector<std::string>& conditions);
 
  private:
-  const std::string& line_of(const std::string& path, bool is_program);
+  const ElfFacts& facts_of(const std::string& path);
 
-  std::map<std::string, std::string> known_;
+  std::map<std::string, ElfFacts> known_;
 };
 
 }  // namespace heapwright::collect

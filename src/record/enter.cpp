@@ -140,7 +140,35 @@ void classify_nested(ThreadRecorder& thread, const void* frame) noexcept {
   return claim_lane();
 }
 
+// Of a signal handler that libc installed: "mov $15, %rax; syscall", to which the handler returns.
+bool is_signal_return(std::uintptr_t word) noexcept {
+  constexpr unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  const auto* begin = reinterpret_cast<const unsigned char*>(word);
+  return is_call_of_libc(begin) && is_call_of_libc(begin + sizeof code) &&
+         std::memcmp(begin, code, sizeof code) == 0;
+}
+
 }  // namespace
+
+bool is_part_of_real_call(const ThreadRecorder& thread, const void* frame) noexcept {
+  constexpr std::uintptr_t most_bytes = 1U << 16U;
+  constexpr std::uintptr_t most_stack_bytes = 1U << 26U;  // mappings begin 128 MiB below
+  const bool is_within = wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::active &&
+                         thread.activity == Activity::real_call && thread.pending_kind == EventKind::none;
+  const auto begin = reinterpret_cast<std::uintptr_t>(frame);
+  if (!is_within || &__libc_stack_end == nullptr || begin >= thread.hook_frame ||
+      thread.hook_frame - begin > most_bytes ||
+      thread.hook_frame > reinterpret_cast<std::uintptr_t>(__libc_stack_end)) {
+    return false;
+  }
+  // On the initial thread's stack, which is in one piece.
+  if (reinterpret_cast<std::uintptr_t>(__libc_stack_end) - thread.hook_frame > most_stack_bytes) return false;
+  for (const auto* word = static_cast<const std::uintptr_t*>(frame);
+       reinterpret_cast<std::uintptr_t>(word) < thread.hook_frame; ++word) {
+    if (is_signal_return(*word)) return false;
+  }
+  return true;
+}
 
 ThreadRecorder* enter_slow(const void* frame) noexcept {
   ThreadRecorder* thread = current_thread;

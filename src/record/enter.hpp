@@ -24,6 +24,11 @@ std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
 // failed call and makes the recorder idle.
 void leave_operator_by_exception() noexcept;
 
+// Whether a mapping call on the initial thread's stack, inside a real call, is a part of it: made by a
+// library that the allocator calls, as libtcmalloc does to look at its caller's stack. False: by a signal
+// handler, or unknown.
+bool is_part_of_real_call(const ThreadRecorder& thread, const void* frame) noexcept;
+
 // Begins a hook. nullptr: forward without recording.
 [[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
   ThreadRecorder* thread = current_thread;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dlopen, dlsym and dlclose.
+// dlopen, dlmopen, dlsym and dlclose.
 #include <dlfcn.h>
 
 #include "platform/dlopen_entry_point.hpp"
@@ -27,6 +27,46 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlopen
 }
 
 HEAPWRIGHT_DLOPEN_ENTRY_POINT(heapwright_next_dlopen);
+
+// Code in a namespace of its own has its own libc: nothing of it reaches the hooks, which the trace reports.
+// Like dlopen, the real function must see the program's call.
+extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlmopen(Lmid_t space,
+                                                                                  int mode) noexcept {
+  static constinit void* next = nullptr;
+  if (next == nullptr) next = dlsym(RTLD_NEXT, "dlmopen");
+  has_opened.store(true, std::memory_order_relaxed);
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return next;
+  if (space != LM_ID_BASE) {
+    process.block->namespace_count.fetch_add(1, std::memory_order_relaxed);
+  } else if ((mode & RTLD_DEEPBIND) != 0) {
+    process.block->deepbind_count.fetch_add(1, std::memory_order_relaxed);
+  }
+  return next;
+}
+
+asm(".text\n"
+    ".globl dlmopen\n"
+    ".type dlmopen, @function\n"
+    "dlmopen:\n"
+    ".cfi_startproc\n"
+    "endbr64\n"
+    "push %rdi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "push %rsi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "push %rdx\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "mov %edx, %esi\n"
+    "call heapwright_next_dlmopen\n"
+    "pop %rdx\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rsi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rdi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "jmp *%rax\n"
+    ".cfi_endproc\n"
+    ".size dlmopen, .-dlmopen\n");
 
 // The program can use a library it opened only after its first dlsym, so this is the moment to bind it. The
 // real dlsym sees the program's call, as with dlopen; the recorder's own lookups also come through here.

@@ -32,6 +32,10 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
   if (real.malloc == nullptr && malloc_of_program() != nullptr) [[unlikely]] {
     return nullptr;
   }
+  const ThreadRecorder* const thread = current_thread;
+  if (thread != nullptr && thread->activity == Activity::real_call) [[unlikely]] {
+    if (is_part_of_real_call(*thread, frame)) return nullptr;
+  }
   return enter(frame);
 }
 

@@ -182,6 +182,7 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> scan_request;
   std::atomic<std::uint32_t> scans_served;
   std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
+  std::atomic<std::uint32_t> namespace_count;         // dlmopen: those objects have a libc of their own
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.

@@ -87,8 +87,9 @@ std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage)
       continue;
     }
     const std::uint64_t next = find_header(file, offset + 1);
-    // After the end mark there are only index and footer: their loss does no harm.
-    if (is_after_end && next == end) break;
+    // After the end mark there are only index and footer: their loss does no harm. What is being written is
+    // not whole yet.
+    if ((is_after_end || file.is_being_written()) && next == end) break;
     const std::string length = std::to_string(next - offset) + " bytes ";
     damage.push_back(
         {offset, next == end ? length + "at the end are not a whole chunk: the file was cut or damaged there"

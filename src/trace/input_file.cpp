@@ -13,10 +13,24 @@
 
 namespace heapwright::trace {
 
+namespace {
+
+// The lock of OutputFile::lock(). Asking takes none.
+bool is_locked(int descriptor) {
+  struct flock whole {};
+  whole.l_type = F_RDLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+}  // namespace
+
 InputFile::InputFile(const std::string& path, std::uint64_t most_bytes) {
   // O_NONBLOCK: opening a pipe without a writer must not hang.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw TraceError("cannot open " + path + ": " + std::strerror(errno));
+  is_being_written_ =
+      is_locked(descriptor_);  // before its size is read: a file that ends now has its end mark
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);

@@ -18,11 +18,14 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t bytes() const noexcept { return bytes_; }
+  // Whether its writer had it open when it was opened here.
+  bool is_being_written() const noexcept { return is_being_written_; }
   // Fills `out`; false if the file holds fewer bytes there.
   bool read(std::uint64_t offset, void* out, std::size_t bytes) const noexcept;
 
  private:
   int descriptor_ = -1;
+  bool is_being_written_ = false;
   std::uint64_t bytes_ = 0;  // at open; a file still being written may be longer now
 };
 

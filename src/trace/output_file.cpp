@@ -26,7 +26,17 @@ int OutputFile::create(const std::string& path, bool replace) {
   // Unlinked, not truncated: readers of the old file keep it.
   if (must_go && ::unlink(place.c_str()) != 0) return errno;
   descriptor_ = ::open(place.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  return is_open() ? 0 : errno;
+  if (!is_open()) return errno;
+  lock();
+  return 0;
+}
+
+// Ends with this process, however it ends: InputFile::is_being_written().
+void OutputFile::lock() const {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  ::fcntl(descriptor_, F_OFD_SETLK, &whole);
 }
 
 int OutputFile::write_to(int descriptor) {

@@ -30,6 +30,8 @@ class OutputFile {
   bool is_open() const noexcept { return descriptor_ >= 0; }
 
  private:
+  void lock() const;
+
   int descriptor_ = -1;
   bool is_stream_ = false;
   std::uint64_t bytes_ = 0;

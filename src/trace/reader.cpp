@@ -9,6 +9,7 @@
 #include "trace/chunk_map.hpp"
 #include "trace/decode_events.hpp"
 #include "trace/input_file.hpp"
+#include "trace/running_trace.hpp"
 #include "trace/tables.hpp"
 
 namespace heapwright::trace {
@@ -33,6 +34,7 @@ struct Reader::State {
 
   void add_event_chunk(const IndexEntry& entry);
   void order_event_chunks();
+  void end_here();
   void add_scan(const IndexEntry& entry);
   void add(const IndexEntry& entry, TableLoader& loader);
 };
@@ -118,6 +120,16 @@ auto decoded(const InputFile& file, const IndexEntry& entry, Decode decode) {
 
 }  // namespace
 
+void Reader::State::end_here() {
+  std::uint64_t chunk_events = 0;
+  std::uint64_t last_ns = 0;
+  for (const EventChunk& chunk : chunks) {
+    chunk_events += chunk.count;
+    last_ns = std::max(last_ns, chunk.last_end_ns);
+  }
+  tables.end = end_of_running(chunk_events, last_ns, tables.memory_samples);
+}
+
 Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -140,7 +152,10 @@ Reader Reader::open(const std::string& path, std::uint64_t most_bytes) {
     std::uint64_t& events = state->tables.threads[chunk.thread].events;
     events = std::max(events, chunk.first_sequence + chunk.count);
   }
-  if (state->tables.end.reason == EndReason::missing) {
+  if (state->tables.end.reason != EndReason::missing) return Reader(std::move(state));
+  if (state->file.is_being_written()) {
+    state->end_here();
+  } else {
     state->damage.push_back({state->file.bytes(),
                              "the end mark is missing: the recording did not end properly; "
                              "what was written before is read"});

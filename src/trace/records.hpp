@@ -35,6 +35,8 @@ concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
 // For Metadata::conditions: the process ran before, without the recorder.
 inline constexpr char attached_condition[] = "attached\tyes";
+// The beginning of another: a language's runtime that keeps objects of its own in memory that it maps.
+inline constexpr char runtime_condition[] = "runtime\t";
 
 // How the trace was made, and of which program. Argument and environment values are never stored; `command`
 // is the path by which the program was started and, only if the user requested it, its command line.
@@ -72,9 +74,10 @@ struct Metadata {
   std::uint64_t forgotten_events = 0;
 
   // Whether the process ran before, without the recorder.
-  bool is_attached() const noexcept {
+  bool is_attached() const noexcept { return has_condition(attached_condition); }
+  bool has_condition(const char* beginning) const noexcept {
     for (const std::string& condition : conditions) {
-      if (condition == attached_condition) return true;
+      if (condition.starts_with(beginning)) return true;
     }
     return false;
   }

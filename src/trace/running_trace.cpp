@@ -9,6 +9,17 @@
 
 namespace heapwright::trace {
 
+End end_of_running(std::uint64_t events, std::uint64_t last_ns, std::span<const MemorySample> samples) {
+  End end{.reason = EndReason::still_running, .time_ns = last_ns, .events = events};
+  // A program that makes no calls has no events either; its memory is sampled anyway.
+  for (const MemorySample& sample : samples) {
+    end.time_ns = std::max(end.time_ns, sample.time_ns);
+    end.recorder_peak_bytes = std::max(end.recorder_peak_bytes, sample.recorder_bytes);
+  }
+  end.time_ns = std::min(end.time_ns, max_time_ns);
+  return end;
+}
+
 RunningTrace end_running(const std::string& path) {
   const InputFile file(path);
   require_readable(file, path);
@@ -16,23 +27,18 @@ RunningTrace end_running(const std::string& path) {
   Tables tables;
   TableLoader loader(file, tables, damage);
   RunningTrace trace{.whole_bytes = sizeof(FileHeader), .end_chunk = {}};
-  End end{.reason = EndReason::still_running};
+  std::uint64_t events = 0;
+  std::uint64_t last_ns = 0;
   for (const IndexEntry& entry : find_chunks(file, damage)) {
     trace.whole_bytes = entry.file_offset + entry.chunk_bytes;
     const auto kind = static_cast<ChunkKind>(entry.header.kind);
     if (kind == ChunkKind::end) return {.whole_bytes = file.bytes(), .end_chunk = {}};
     if (kind == ChunkKind::memory_samples) loader.load(entry);
     if (kind != ChunkKind::events) continue;
-    end.events += entry.header.count;
-    end.time_ns = std::max(end.time_ns, entry.header.last_end_ns);
+    events += entry.header.count;
+    last_ns = std::max(last_ns, entry.header.last_end_ns);
   }
-  // A program that makes no calls has no events either; its memory is sampled anyway.
-  for (const MemorySample& sample : tables.memory_samples) {
-    end.time_ns = std::max(end.time_ns, sample.time_ns);
-    end.recorder_peak_bytes = std::max(end.recorder_peak_bytes, sample.recorder_bytes);
-  }
-  end.time_ns = std::min(end.time_ns, max_time_ns);
-  trace.end_chunk = end_chunk_of(end);
+  trace.end_chunk = end_chunk_of(end_of_running(events, last_ns, tables.memory_samples));
   return trace;
 }
 

@@ -3,10 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "trace/records.hpp"
+
 namespace heapwright::trace {
+
+// The end mark of a recording that goes on, by what of it was read: its events, the last one's time, its
+// samples.
+End end_of_running(std::uint64_t events, std::uint64_t last_ns, std::span<const MemorySample> samples);
 
 // A copy of the file's first whole_bytes, followed by end_chunk, is a trace of what was written so far.
 struct RunningTrace {

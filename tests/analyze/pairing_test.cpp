@@ -110,6 +110,7 @@ TEST(Pairing, MissedFreeClosesTheOldBlockWithoutALifetime) {
   trace.free(0, 4800, 0x1000);
   const auto facts = facts_of(trace);
   EXPECT_EQ(facts.totals.reused_live_addresses, 1U);
+  EXPECT_FALSE(facts.completeness.is_complete);
   EXPECT_EQ(facts.stacks[1].freed, 0U);
   EXPECT_EQ(facts.stacks[1].live_at_end_bytes, 0U);
   EXPECT_EQ(facts.stacks[2].freed, 1U);

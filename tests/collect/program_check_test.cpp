@@ -13,6 +13,7 @@
 #include <random>
 
 #include "collect/elf_facts.hpp"
+#include "collect/unseen_allocators.hpp"
 #include "collect_run.hpp"
 
 namespace heapwright::collect {
@@ -119,6 +120,78 @@ TEST_F(ProgramCheckTest, NamesAllocatorsItCannotSee) {
   ASSERT_EQ(own.notes.size(), 1U);
   EXPECT_NE(own.notes[0].find("has an allocator linked in statically and calls it directly"),
             std::string::npos);
+}
+
+TEST_F(ProgramCheckTest, NamesAllocatorsByPrefixedAndInnerNamesAndTexts) {
+  const auto note = [&](const std::string& name) {
+    const ProgramCheck check = check_program({programs + "/collect_" + name + "_program"}, "");
+    EXPECT_EQ(check.refusal, "");
+    return check.notes.empty() ? "" : check.notes[0].substr(check.notes[0].find("' ") + 2);
+  };
+  EXPECT_TRUE(note("prefixed").starts_with("has jemalloc linked in statically: calls to it are not seen"));
+  EXPECT_TRUE(note("aligned").starts_with("has mimalloc linked in statically: calls to it are not seen"));
+  EXPECT_TRUE(note("text").starts_with("has jemalloc linked in statically: calls to it are not seen"));
+  EXPECT_TRUE(note("rust").starts_with("is a Rust program that calls no malloc"));
+}
+
+TEST_F(ProgramCheckTest, AWrapperOfMallocIsNoAllocator) {
+  EXPECT_TRUE(check_program({programs + "/collect_wrapper_program"}, "").notes.empty());
+}
+
+// Attaching patches the malloc that the process uses, wherever it is.
+TEST(UnseenAllocators, AProgramsOwnMallocIsSeenOnceAttachedTo) {
+  const ElfFacts own{.defines_malloc = true, .own_allocator = "jemalloc"};
+  EXPECT_EQ(unseen_in("/bin/a", own, Role::attached_program), "");
+  EXPECT_NE(unseen_in("/bin/a", own, Role::program), "");
+  const ElfFacts prefixed{.own_allocator = "jemalloc"};
+  EXPECT_NE(unseen_in("/bin/a", prefixed, Role::attached_program), "");
+}
+
+TEST(UnseenAllocators, ALibraryThatKeepsItsMallocToItselfIsNotSeen) {
+  EXPECT_EQ(unseen_in("/lib/a.so", ElfFacts{.defines_malloc = true}, Role::library), "");
+  EXPECT_NE(unseen_in("/lib/a.so", ElfFacts{.defines_malloc = true, .hides_malloc = true}, Role::library),
+            "");
+}
+
+TEST(UnseenAllocators, ARenamedLibraryIsKnownByItsOwnName) {
+  const ElfFacts library{.own_allocator = "jemalloc", .library_name = "libjemalloc.so.2"};
+  EXPECT_EQ(unseen_in("/opt/fast.so", library, Role::library), "");
+  EXPECT_NE(unseen_in("/opt/fast.so", ElfFacts{.own_allocator = "jemalloc"}, Role::library), "");
+}
+
+TEST(UnseenAllocators, ProgramsThatRunAnotherInThemselvesAreNamed) {
+  EXPECT_NE(unseen_in("/usr/bin/qemu-x86_64", {}, Role::program), "");
+  EXPECT_EQ(unseen_in("/usr/bin/qemu-system-x86_64", {}, Role::program), "");
+}
+
+TEST(UnseenAllocators, ARuntimesOwnHeapIsNotedUnlessASettingTurnsItOff) {
+  const ElfFacts python{.runtime = "Python"};
+  EXPECT_NE(kept_inside("/usr/bin/python3", python, {}), "");
+  EXPECT_EQ(kept_inside("/usr/bin/python3", python, {"PYTHONMALLOC\tmalloc"}), "");
+  EXPECT_EQ(unseen_in("/usr/bin/python3", python, Role::program), "");
+}
+
+TEST_F(ProgramCheckTest, RefusesGoProgramsWithTheirReason) {
+  const std::string path = programs + "/collect_go_program";
+  EXPECT_EQ(refusal(path), "'" + path +
+                               "' is a Go program without C code: the Go runtime's heap makes no heap calls "
+                               "that could be recorded; look at it with Go's pprof");
+}
+
+TEST_F(ProgramCheckTest, FollowsAnExplicitLoader) {
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  if (access(loader.c_str(), R_OK) != 0) GTEST_SKIP() << "there is no " << loader;
+  const auto refusal_of = [&](const std::vector<std::string>& words) {
+    return check_program(words, "/bin").refusal;
+  };
+  EXPECT_EQ(refusal_of({loader, "/bin/true"}), "");
+  EXPECT_EQ(refusal_of({loader, "--argv0", "/no/file", "--inhibit-cache", "/bin/true", "x"}), "");
+  EXPECT_EQ(refusal_of({loader, "--list", "/bin/true"}), "");
+  const std::string fixed = programs + "/collect_static_program";
+  EXPECT_TRUE(refusal_of({loader, fixed}).starts_with("'" + fixed + "' is linked statically"));
+  const std::string tested = programs + "/collect_sanitized_program";
+  EXPECT_TRUE(
+      refusal_of({loader, "--library-path", "/lib", tested}).starts_with("'" + tested + "' is built"));
 }
 
 TEST_F(ProgramCheckTest, FollowsInterpreterLines) {

@@ -261,7 +261,7 @@ TEST_F(Rolling, AnyProgramsLivingBlocksAndLatestEventsStayAsTheyWere) {
       writer = rolled->take_writer();
       std::filesystem::rename(path("new"), path("old"));
       const trace::Reader reader = trace::Reader::open(path("old"));
-      ASSERT_EQ(reader.damage().size(), 1U) << "the end mark alone is missing: " << reader.damage()[0].what;
+      ASSERT_TRUE(reader.damage().empty()) << reader.damage()[0].what;
       expect_same(events_in(reader), program.expected(from_ns));
       expect_numbered_without_gaps(reader);
       EXPECT_EQ(reader.event_count(), events);

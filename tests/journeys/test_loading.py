@@ -57,10 +57,12 @@ def test_deepbind_is_named(record: Record) -> None:
     assert facts["unseen"] == ["1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"]
 
 
-def test_a_separate_namespace_does_no_harm(record: Record) -> None:
+def test_a_separate_namespace_is_named_and_does_no_harm(record: Record) -> None:
     recording = record("loads_libraries", plugin, "namespace", 200)
     assert recording.status == 0, recording.errors
     assert recording.trace().problems() == []
+    (line,) = recording.trace().facts["unseen"]
+    assert line == "1 library was opened in a namespace of its own (dlmopen): its heap calls are not seen"
 
 
 def test_operators_of_a_runtime_that_comes_later(record: Record) -> None:

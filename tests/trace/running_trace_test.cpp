@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <memory>
 
 #include "made_trace.hpp"
 #include "trace/format.hpp"
+#include "trace/writer.hpp"
 
 namespace heapwright::trace::test {
 namespace {
@@ -53,6 +56,29 @@ TEST(RunningTrace, ACopyTakenAtAnyByteIsWhole) {
     for (const MemorySample& sample : cut.memory_samples()) last_ns = std::max(last_ns, sample.time_ns);
     EXPECT_EQ(taken.end().time_ns, last_ns) << bytes;
   }
+}
+
+// Only its writer knows; that a file is cut shows when nothing writes it any more.
+TEST(RunningTrace, AFileThatIsBeingWrittenIsNotDamaged) {
+  const TemporaryFile file("written");
+  TemporaryFile other("other");
+  write_small_trace(other.path(), 2, 8);
+  int error = 0;
+  std::unique_ptr<Writer> writer = Writer::create(file.path(), true, error);
+  ASSERT_NE(writer, nullptr);
+  writer->write(Metadata{.program = "/bin/server"});
+  std::vector<char> content = content_of(file.path());
+  const std::vector<char> more = content_of(other.path());
+  content.insert(content.end(), more.begin() + sizeof(FileHeader), more.begin() + sizeof(FileHeader) + 30);
+  std::ofstream(file.path(), std::ios::in | std::ios::binary)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
+  const Reader written = Reader::open(file.path());
+  EXPECT_EQ(written.end().reason, EndReason::still_running);
+  EXPECT_TRUE(written.damage().empty());
+  writer.reset();
+  const Reader left = Reader::open(file.path());
+  EXPECT_EQ(left.end().reason, EndReason::missing);
+  EXPECT_FALSE(left.damage().empty());
 }
 
 TEST(RunningTrace, ItsTimeIsThatOfTheLastLookAtTheMemory) {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from heapwright.cli.errors import InputError
@@ -17,18 +17,37 @@ def reasons_taken(trace: Trace, anyway: bool, is_refused: str, is_taken: str, co
 
     command: what was recorded for this run; named in place of a trace that may be temporary."""
     reasons = why_not_whole(trace)
-    if reasons and not anyway:
-        raise InputError(f"{command or trace.path} {is_refused}: {reasons[0]} (--anyway {is_taken})")
+    _refuse(reasons, anyway, f"{command or trace.path} {is_refused}", is_taken)
     return reasons
+
+
+def reasons_found(
+    trace: Trace, lost: Sequence[str], anyway: bool, is_refused: str, is_taken: str, command: str = ""
+) -> list[str]:
+    """The same of what only the calls show. lost: Trace.lost_calls()."""
+    known = why_not_whole(trace)
+    found = [] if known else list(lost)
+    _refuse(found, anyway, f"{command or trace.path} {is_refused}", is_taken)
+    return found
+
+
+def _refuse(reasons: Sequence[str], anyway: bool, what: str, is_taken: str) -> None:
+    if reasons and not anyway:
+        raise InputError(f"{what}: {reasons[0]} (--anyway {is_taken})")
 
 
 def notes_on(trace: Trace, reasons: list[str], consequence: str) -> list[str]:
     """Notes for the reader. reasons: why it is incomplete; consequence: what that means."""
     name = Path(trace.path).name
-    found = [f"{name} is incomplete, {consequence}: {reason}" for reason in reasons]
+    found = incomplete(trace, reasons, consequence)
     if failure := how_it_failed(trace):
         found.append(f"{name}: {failure}; figures cover the time until then")
     return found + [f"{name}: {line}" for line in _others(trace)]
+
+
+def incomplete(trace: Trace, reasons: Sequence[str], consequence: str) -> list[str]:
+    """A note for each reason."""
+    return [f"{Path(trace.path).name} is incomplete, {consequence}: {reason}" for reason in reasons]
 
 
 def _others(trace: Trace) -> Iterator[str]:

@@ -43,6 +43,10 @@ Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
 ]
 Toolchain = Annotated[str, typer.Option(metavar="NAME", help="Prefer the limits of [toolchain.NAME].")]
+# Of incomplete recordings: why they are refused, what --anyway does, what it means.
+_WORDS = ("proves nothing", "checks what there is")
+_CONSEQUENCE = "its figures may be too low"
+
 Accept = Annotated[bool, typer.Option("--accept", help="Write the measured figures into the budget file.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="With --accept: the reason, kept in the file.")]
 Anyway = Annotated[
@@ -86,6 +90,9 @@ def gate(
             notes = _notes(traces, program, anyway, accept)
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
+            for trace, one in zip(traces, measured, strict=True):
+                reasons = caveats.reasons_found(trace, one.lost, anyway, *_WORDS, shlex.join(program))
+                notes += caveats.incomplete(trace, reasons, _CONSEQUENCE)
             if accept:
                 budget = budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
         except budgets.BudgetError as error:
@@ -173,8 +180,8 @@ def _notes(traces: Sequence[Trace], program: Sequence[str], anyway: bool, accept
     for trace in traces:
         if accept and trace.metadata.sample_mean_bytes:
             raise InputError(f"{trace.path} is sampled and gives no limits; record without --sample")
-        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is", command)
-        found += caveats.notes_on(trace, reasons, "its figures may be too low")
+        reasons = caveats.reasons_taken(trace, anyway, *_WORDS, command)
+        found += caveats.notes_on(trace, reasons, _CONSEQUENCE)
     return found
 
 

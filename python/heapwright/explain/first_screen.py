@@ -101,6 +101,7 @@ def about_processes(answer: Answer) -> list[str]:
 _USUAL_CONDITIONS = (
     "kernel_events",
     "kernel_events_lost",
+    "runtime",
     "cpus",
     "architecture",
     "kernel",

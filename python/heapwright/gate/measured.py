@@ -28,12 +28,14 @@ Progress = Callable[[int, int], object]
 class Measured(NamedTuple):
     """places: the sites of each rule that names some. sites: of the whole program, most calls first.
 
-    most: for a phase or scope above its limit, by the rule's number and the figure."""
+    most: for a phase or scope above its limit, by the rule's number and the figure.
+    lost: why calls are missing, as the calls themselves show."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
     sites: Sequence[SiteCost]
     most: Mapping[tuple[int, str], Most] = MappingProxyType({})
+    lost: Sequence[str] = ()
 
 
 def measure(trace: Trace, budget: Budget, progress: Progress) -> Measured:
@@ -84,7 +86,7 @@ class _Reading:
             if (found := of_runs[rule.kind].most_of(rule, key))
         }
         costs = costs_of(self._sites, self._whole, self._stays(), self._growth)
-        return Measured(figures, places, costs, most)
+        return Measured(figures, places, costs, most, self._trace.lost_calls(self._whole))
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)

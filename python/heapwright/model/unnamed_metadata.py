@@ -12,12 +12,15 @@ _ALLOCATOR = re.compile(r"(.*?)(?: \((/.*)\))?")
 _FAMILY = re.compile(r"(?:glibc|musl|jemalloc|mimalloc|gperftools|tcmalloc|heapwright)\b(?: \d[\d.]*)?")
 _VERSION = re.compile(r"[\d.]+(?:(?:a|b|rc|dev|\.dev)\d+)?")
 _UNSEEN_LIBRARIES = re.compile(
-    r"\d+ librar(?:y was|ies were) loaded with RTLD_DEEPBIND: (?:its|their) heap calls are not seen"
+    r"\d+ librar(?:y was|ies were) "
+    r"(?:loaded with RTLD_DEEPBIND|opened in a namespace of its own \(dlmopen\)): "
+    r"(?:its|their) heap calls are not seen"
 )
 
 # The conditions whose names say nothing but what the recorder looks at (src/collect/conditions.cpp).
 _CONDITIONS = frozenset(
-    "attached kernel_events kernel_events_lost environment architecture kernel cpus machine_memory_bytes "
+    "attached runtime kernel_events kernel_events_lost environment "
+    "architecture kernel cpus machine_memory_bytes "
     "transparent_huge_pages overcommit_memory address_space_limit_bytes data_limit_bytes stack_limit_bytes "
     "cgroup_memory_limit_bytes MALLOC_ARENA_MAX MALLOC_ARENA_TEST MALLOC_CHECK_ MALLOC_MMAP_MAX_ "
     "MALLOC_MMAP_THRESHOLD_ MALLOC_PERTURB_ MALLOC_TOP_PAD_ MALLOC_TRIM_THRESHOLD_ MALLOC_CONF "
@@ -26,6 +29,7 @@ _CONDITIONS = frozenset(
 _PLAIN_VALUE = re.compile(
     r"-?[\d.]+|0x[\da-f]+|yes|no|recorded|unreadable|always|madvise|never|x86_64|aarch64"
     r"|(?:py)?malloc(?:_debug)?|debug|default"
+    r"|Python|PHP|JavaScript|Java|Go"
 )
 _TUNABLE = re.compile(
     r"glibc\.malloc\.(?:arena_max|arena_test|check|hugetlb|mmap_max|mmap_threshold|mxfast|perturb|tcache_count"
