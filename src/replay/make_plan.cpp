@@ -94,7 +94,7 @@ class Planner {
     for (std::uint32_t lane = 0; has_phases_ && lane <= lanes_; ++lane) end_phase(lane);
     free_due(UINT64_MAX);
     set_mapped();
-    touched_.finish(writer_);
+    touched_.finish(header_.end_ns, writer_);
     changes_.finish(header_);
     header_.guessed_touched_bytes = touched_.guessed().touched_bytes;
     header_.guessed_untouched_bytes = touched_.guessed().untouched_bytes;
@@ -327,7 +327,7 @@ class Planner {
       free_block(lane, EventKind::free_, lost);
     }
     const bool is_moved = old.address != 0;
-    if (taken.large.size != 0) touched_.settle(taken.large, row.size, writer_);
+    if (taken.large.size != 0) touched_.settle(taken.large, row.size, row.time_ns, writer_);
     if (trace::is_realloc(row.kind) && row.step == Step::moves_to && !is_moved) ++header_.before_recording;
     const auto slot = is_moved ? old.slot : slots_.take(lane);
     Operation operation;
@@ -370,7 +370,7 @@ class Planner {
 
   void free_block(std::uint32_t lane, EventKind kind, const Taken& taken, std::uint8_t alignment_log2 = 0) {
     const LiveBlock& block = taken.block;
-    if (taken.large.size != 0) touched_.settle(taken.large, taken.large.size, writer_);
+    if (taken.large.size != 0) touched_.settle(taken.large, taken.large.size, now_ns_, writer_);
     Operation operation;
     operation.kind = static_cast<std::uint8_t>(kind) & 0x7fU;
     operation.size = block.size & largest_size;

@@ -11,6 +11,10 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::uint64_t page = trace::residency_unit_bytes;
+// Less than it takes to get a fresh page from the kernel, also as part of a huge one.
+constexpr std::uint64_t least_ns_a_page = 100;
+// The kernel keeps a part of its count by processor, which a reading misses.
+constexpr std::uint64_t uncounted_pages = 128;
 
 }  // namespace
 
@@ -45,8 +49,7 @@ std::uint8_t TouchedPages::make(std::uint64_t address, const Large& block) {
   own.pages = (address + block.size) / page - begin;
   own.first_mark = static_cast<std::uint32_t>(changes_at_marks_.size() - 1);
   ++blocks_;
-  const auto known = of_stack_.find(block.stack);
-  own.touch = known == of_stack_.end() ? touch_all : share(known->second.touched, known->second.pages);
+  own.touch = share_of_stack(block.stack);
   return own.touch;
 }
 
@@ -65,22 +68,54 @@ void TouchedPages::set_maker(std::uint64_t address, std::uint32_t lane, std::uin
   found->second.operation = operation;
 }
 
-void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) {
-  auto touch = block.touch;
+void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, std::uint64_t now_ns,
+                          PlanWriter& writer) {
   if (block.is_seen) {
-    touch = share(block.touched, block.pages);
-  } else if (kept_bytes < block.size) {
-    touch = share(kept_bytes / page + 1, block.size / page + 1);
+    return writer.set_touch(block.lane, block.operation, share(block.touched, block.pages));
   }
-  if (block.is_seen || kept_bytes < block.size) writer.set_touch(block.lane, block.operation, touch);
-  const auto next_mark = changes_at_marks_.size() - 1;
-  if (block.is_seen || block.first_mark == next_mark) return;
+  Unseen unseen{block, block.touch, most_pages_of(block, now_ns),
+                static_cast<std::uint32_t>(changes_at_marks_.size() - 1)};
+  const bool is_kept_whole = kept_bytes >= block.size;
+  if (!is_kept_whole) {
+    unseen.most_pages = std::min(unseen.most_pages, kept_bytes / page + 1);
+    unseen.touch = touch_all;  // as far as it was kept
+  }
+  if (is_kept_whole && unseen_.size() < most_unseen && !of_stack_.contains(block.stack)) {
+    unseen_.push_back(unseen);
+  } else {
+    settle_unseen(unseen, writer);
+  }
+}
+
+// At the last reading during its life the process had no more in memory, and later it had little time.
+std::uint64_t TouchedPages::most_pages_of(const Large& block, std::uint64_t now_ns) noexcept {
+  const auto& readings = source_.memory_samples();
+  if (readings.empty()) return UINT64_MAX / page;
+  while (next_reading_ < readings.size() && readings[next_reading_].time_ns < now_ns) ++next_reading_;
+  std::uint64_t pages = 0;
+  auto since_ns = block.made_ns;
+  if (next_reading_ > 0 && readings[next_reading_ - 1].time_ns >= block.made_ns) {
+    const auto& reading = readings[next_reading_ - 1];
+    if (reading.resident_anonymous_bytes == 0) return UINT64_MAX / page;  // the reading failed
+    pages = (reading.resident_anonymous_bytes + reading.swapped_bytes) / page + uncounted_pages;
+    since_ns = reading.time_ns;
+  }
+  return pages + (now_ns - std::min(since_ns, now_ns)) / least_ns_a_page + 1;
+}
+
+void TouchedPages::settle_unseen(const Unseen& unseen, PlanWriter& writer) {
+  const Large& block = unseen.block;
+  const auto pages = block.size / page + 1;
+  auto touch = unseen.touch;
+  if (unseen.most_pages * page < touched_bytes(block.size, touch)) touch = share(unseen.most_pages, pages);
+  if (touch != block.touch) writer.set_touch(block.lane, block.operation, touch);
+  if (block.first_mark == unseen.next_mark) return;
   const auto touched_of = touched_bytes(block.size, touch);
   const auto untouched_of = block.size - touched_of;
   changes_at_marks_[block.first_mark].touched_bytes += touched_of;
   changes_at_marks_[block.first_mark].untouched_bytes += untouched_of;
-  changes_at_marks_[next_mark].touched_bytes -= touched_of;
-  changes_at_marks_[next_mark].untouched_bytes -= untouched_of;
+  changes_at_marks_[unseen.next_mark].touched_bytes -= touched_of;
+  changes_at_marks_[unseen.next_mark].untouched_bytes -= untouched_of;
 }
 
 TouchedPages::Guessed TouchedPages::guessed() const noexcept {
@@ -94,9 +129,19 @@ TouchedPages::Guessed TouchedPages::guessed() const noexcept {
   return most;
 }
 
-void TouchedPages::finish(PlanWriter& writer) {
-  for (const auto& [address, block] : live_) settle(block, block.size, writer);
+void TouchedPages::finish(std::uint64_t end_ns, PlanWriter& writer) {
+  for (const auto& [address, block] : live_) settle(block, block.size, end_ns, writer);
   live_.clear();
+  for (Unseen& unseen : unseen_) {
+    unseen.touch = share_of_stack(unseen.block.stack);
+    settle_unseen(unseen, writer);
+  }
+  unseen_.clear();
+}
+
+std::uint8_t TouchedPages::share_of_stack(std::uint32_t stack) const noexcept {
+  const auto known = of_stack_.find(stack);
+  return known == of_stack_.end() ? touch_all : share(known->second.touched, known->second.pages);
 }
 
 std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How much of each large block the program wrote to, by the recorded scans of resident pages: pages of a
-// block that no scan found resident were not touched. A block that no scan saw counts like earlier blocks of
-// its call stack, or as fully touched.
+// block that no scan found resident were not touched. A block that no scan saw counts like others of its call
+// stack, or as fully touched; but never as more than it can have been: what was resident in the whole process
+// at the last reading in its life, and what can be written to in the time since then.
 #pragma once
 
 #include <cstddef>
@@ -55,11 +56,11 @@ class TouchedPages {
   Large take(std::uint64_t address);
   // Makes another operation the block's allocating one; does nothing if the block is not large.
   void set_maker(std::uint64_t address, std::uint32_t lane, std::uint64_t operation);
-  // Writes what was seen or kept of the block to the operation that allocated it.
-  void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer);
+  // Writes what was seen or kept of the block to the operation that allocated it. now_ns: when it ends.
+  void settle(const Large& block, std::uint64_t kept_bytes, std::uint64_t now_ns, PlanWriter& writer);
   void pass_mark() { changes_at_marks_.emplace_back(); }
-  // Settles all blocks that are still live.
-  void finish(PlanWriter& writer);
+  // Settles all blocks that are still live at the end.
+  void finish(std::uint64_t end_ns, PlanWriter& writer);
 
   std::uint64_t blocks() const noexcept { return blocks_; }
   std::uint64_t seen_blocks() const noexcept { return seen_blocks_; }
@@ -71,13 +72,29 @@ class TouchedPages {
     std::uint64_t pages = 0;
     std::uint64_t touched = 0;
   };
+  // A block that no scan saw, what it counts as, and the most that can have been written to.
+  struct Unseen {
+    Large block;
+    std::uint8_t touch = touch_all;
+    std::uint64_t most_pages = 0;
+    std::uint32_t next_mark = 0;  // after its life
+  };
+  // These are settled at the end, when more of their call stacks were seen; others at once. They are the
+  // first ones: later ones were made after some scan.
+  static constexpr std::size_t most_unseen = 100'000;
+
   static std::uint8_t share(std::uint64_t touched, std::uint64_t pages) noexcept;
+  std::uint8_t share_of_stack(std::uint32_t stack) const noexcept;
+  std::uint64_t most_pages_of(const Large& block, std::uint64_t now_ns) noexcept;
   void see(std::uint64_t touched, Large& block);
+  void settle_unseen(const Unseen& unseen, PlanWriter& writer);
 
   const order::Source& source_;
   std::size_t next_scan_ = 0;
   std::map<std::uint64_t, Large> live_;
   std::unordered_map<std::uint32_t, Sum> of_stack_;
+  std::vector<Unseen> unseen_;
+  std::size_t next_reading_ = 0;  // of the memory: the first that is not before the latest moment
   std::uint64_t blocks_ = 0;
   std::uint64_t seen_blocks_ = 0;
   // By mark, and one after the last: change of the unseen live blocks since the previous mark, modulo 2^64.

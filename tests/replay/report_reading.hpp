@@ -35,9 +35,12 @@ inline std::vector<double> series_of(const figures::Report& report, const std::s
   return values;
 }
 
-inline void read_memory_at(order::MemoryTrace& trace, std::uint64_t time_ns) {
+// resident_bytes: 0: it could not be read.
+inline void read_memory_at(order::MemoryTrace& trace, std::uint64_t time_ns,
+                           std::uint64_t resident_bytes = 0) {
   trace::MemorySample sample;
   sample.time_ns = time_ns;
+  sample.resident_anonymous_bytes = resident_bytes;
   trace.samples.push_back(sample);
 }
 

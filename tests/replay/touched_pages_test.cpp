@@ -196,5 +196,45 @@ TEST(TouchedPages, WhatIsSeenLaterIsKnown) {
   EXPECT_EQ(plan.header().guessed_untouched_bytes, 0u);
 }
 
+TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasLater) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 100 * page, 1);
+  trace.free(0, 200'000, 0x100000);
+  trace.malloc(0, 300'000, 0x900000, 1000 * page, 1);
+  scan(trace, 400'000, 0x900000, 500);
+  const PlanOf plan(trace);
+  EXPECT_EQ(touched_pages(plan.operations(0)[0]), 50u);
+}
+
+TEST(TouchedPages, AreNoMoreThanTheProcessHadAtTheLastReading) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 50'000 * page, 1);
+  read_memory_at(trace, 400'000, 70 * page);
+  read_memory_at(trace, 500'000, 72 * page);
+  trace.free(0, 501'000, 0x100000);
+  const PlanOf plan(trace);
+  const auto pages = touched_pages(plan.operations(0)[0]);
+  EXPECT_GE(pages, 72u + 10);
+  EXPECT_LE(pages, 1000u) << "a share has its steps";
+}
+
+TEST(TouchedPages, AreNoMoreThanThereWasTimeFor) {
+  auto trace = read_at({500});
+  trace.malloc(0, 1'000, 0x100000, 50'000 * page, 1);
+  trace.free(0, 76'000, 0x100000);
+  const PlanOf plan(trace);
+  const auto pages = touched_pages(plan.operations(0)[1]);
+  EXPECT_GE(pages, 750u);
+  EXPECT_LE(pages, 1500u);
+}
+
+TEST(TouchedPages, OfABlockThatWasSeenAreWhatWasSeen) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  scan(trace, 2'000, 0x100000, 400);
+  trace.free(0, 3'000, 0x100000);
+  EXPECT_NEAR(static_cast<double>(touched_pages(PlanOf(trace).operations(0)[0])), 400, 5);
+}
+
 }  // namespace
 }  // namespace heapwright::replay

@@ -25,10 +25,6 @@ _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 AT_LEAST, AT_MOST = "at least", "at most"
 _BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
 
-# Calls are gone, or served from the part's own free list: they touch no more of the allocator's memory
-# than before.
-_LEAVE_CALLS_OUT = {"arena", "node_pool", "buffer_cache", "reserve", "small_vector"}
-
 # Another thread frees when it gets to run: full speed does not have the program's timing.
 _GO_BY_THE_CLOCK = {"deferred_free"}
 
@@ -67,11 +63,6 @@ def memory_bounds(text: str) -> set[str]:
     """Whether the program would have at least, or at most, the replay's memory with the change; "": equal."""
     words = (part.partition("@")[0] for part in _NEXT.split(text))
     return {_BOUNDS[name] for word in words if (name := word.partition(":")[0]) in _BOUNDS}
-
-
-def leaves_calls_out(text: str) -> bool:
-    """Whether this change, on the recorded allocator, reduces the allocator's calls."""
-    return bool(text) and _names(text) <= _LEAVE_CALLS_OUT
 
 
 def goes_by_the_clock(text: str) -> bool:

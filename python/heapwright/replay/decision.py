@@ -3,12 +3,14 @@
 """What a candidate would cost compared to the reference: figures, differences and verdicts.
 
 Memory is a prediction for the recorded process: what was recorded, plus the difference between the replays
-of the candidate and of the reference. A difference counts only if it exceeds the noise of the runs and the
-error: the one that the replay of the reference shows, in memory and in time, and for time the range of the
-subtracted dry runs. If a time's error is not known, times are not ranked. A change that removes calls of the
-same allocator only needs to exceed the noise if the calls' own times agree: a removed call costs nothing,
-whatever a call costs in the program. Memory that depends on a clock has to be on the same side at both
-extremes of the clock (clocks.py). Times with gaps: own_load.py.
+of the candidate and of the reference; where the replay of the reference has more than the recording, in
+proportion, so that no figure falls to 0. A difference counts only if it exceeds the noise of the runs and the
+error that the replay of the reference shows; if that is a large part of the figure, nothing is ranked. A
+difference in CPU time counts if it exceeds the noise of the two candidates' runs and of the subtracted dry
+runs, and the calls' own times, measured separately, agree; otherwise it must exceed the error of the
+reference's time, and without that times are not ranked. A record's resolution is the least difference that
+would have counted. Memory that depends on a clock has to be on the same side at both extremes of the clock
+(clocks.py). Times with gaps: own_load.py.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ _LEAST_TIME_NS = 10_000.0
 LEAST_TIMED_RUNS = 3
 # If more than this share of calls begin late, times with gaps are not those of the program's load.
 MOST_LATE = 0.5
+# If the replay of the reference is off by more than this share, it does not stand for the recording.
+MOST_OFF = 0.2
 # The recording has the memory at its end, but not some time later.
 AT_THE_END = {"idle_bytes": "end_bytes"}
 
@@ -98,6 +102,11 @@ def _keep_the_load(*arms: Arm) -> bool:
     return all(median(map(late_share, arm.runs)) <= MOST_LATE for arm in arms if arm.runs)
 
 
+def is_far_off(truth: Fidelity, key: str) -> bool:
+    """Whether the replay of the reference does not stand for the recording in this figure."""
+    return float(getattr(truth.errors, key)) > MOST_OFF * float(getattr(truth.recorded, key))
+
+
 def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
     times = [float(run["cpu_ns"]) for run in runs]
     return Dry(median(times), max(times) - min(times)) if times else Dry()
@@ -117,6 +126,7 @@ class Table:
         gaps: Sequence[Arm] = (),
         gaps_error_ns: float | None = None,
         calls: Mapping[int, Mapping[str, Any]] | None = None,
+        least_memory_runs: int = 2,
     ) -> None:
         """dry: by change, if its plan has other operations than the recording's, which is under "".
 
@@ -135,6 +145,7 @@ class Table:
         self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
         self._gaps_error_ns = gaps_error_ns
         self._memory, self._time, self._gaps = memory, time, gaps
+        self._least_memory_runs = least_memory_runs
 
     def figures_of(self, number: int) -> dict[str, Any]:
         """The figures by key of the candidate with this number, without those not measured."""
@@ -149,12 +160,15 @@ class Table:
             own = reference if number == 0 else self._summary(figure, [measured[number]])
             if own is not None:
                 error = self._error(figure, measured[number])
-                if figure.key == "time_ns" and self._is_of_calls(number, own, reference):
+                agree = figure.key == "time_ns" and self._calls_agree(number, own, reference)
+                if agree:
                     error = self._range_ns(measured[number])
-                record = self._record(figure, own, reference, number == 0, error)
+                record = self._record(figure, own, reference, number == 0, error, agree)
                 if figure.is_memory and number:
                     bounds = changes.memory_bounds(_change_of(measured[number]))
                     record["verdict"] = _of_bounds(bounds, record["verdict"])
+                if number and self.is_far_off(figure):
+                    record["verdict"] = UNKNOWN
                 if figure.key == "time_ns" and changes.goes_by_the_clock(_change_of(measured[number])):
                     record["verdict"] = UNKNOWN
                 if figure.has_gaps and number and not _keep_the_load(measured[0], measured[number]):
@@ -181,7 +195,6 @@ class Table:
         if figure.key in AT_THE_END or (figure.key == "mean_bytes" and ends.never):
             ends = Bounds()
         medians = [median(self._of_runs(figure, runs)) if runs and reference else None for runs in ends]
-        shift = self._shift(figure)
         verdict = record["verdict"]
         if verdict != UNKNOWN and reference is not None:
             verdicts = {
@@ -190,7 +203,7 @@ class Table:
                 if value is not None
             }
             verdict = verdict if verdicts <= {verdict} else UNKNOWN
-        at_once, never = (None if value is None else max(value + shift, 0.0) for value in medians)
+        at_once, never = (None if value is None else self._predicted(figure, value) for value in medians)
         return {**record, "verdict": verdict, "at_once": at_once, "never": never}
 
     def _values(self, figure: Figure, arm: Arm) -> list[float]:
@@ -214,29 +227,44 @@ class Table:
         return self._lifted(figure, statistics.summarize(values), arms) if values else None
 
     def _record(
-        self, figure: Figure, own: Summary, reference: Summary | None, is_reference: bool, error: float
+        self,
+        figure: Figure,
+        own: Summary,
+        reference: Summary | None,
+        is_reference: bool,
+        error: float,
+        is_certain: bool,
     ) -> dict[str, Any]:
-        shift = self._shift(figure)
-        record: dict[str, Any] = {"value": max(own.median + shift, 0.0), **asdict(own)}
+        """is_certain: the accuracy of times need not be known."""
+        record: dict[str, Any] = {"value": self._predicted(figure, own.median), **asdict(own)}
         del record["median"]
         for key in ("low", "high"):
-            record[key] = max(record[key] + shift, 0.0)
+            record[key] = self._predicted(figure, record[key])
         if reference is None or is_reference:
             return {
                 **record,
                 "difference": 0.0,
                 "relative_difference": 0.0,
+                "resolution": None,
                 "verdict": SAME if is_reference else UNKNOWN,
             }
         # A time minus that of the dry run may be below 0.
-        whole = max(reference.median + shift, 0.0)
+        whole = self._predicted(figure, reference.median)
         difference = record["value"] - whole
+        verdict = self._verdict(figure, own, reference, error)
         return {
             **record,
             "difference": difference,
             "relative_difference": difference / whole if whole > 0 else 0.0,
-            "verdict": self._known(figure, self._verdict(figure, own, reference, error)),
+            "resolution": self._resolution(figure, own, reference, error),
+            "verdict": verdict if is_certain else self._known(figure, verdict),
         }
+
+    def _resolution(self, figure: Figure, own: Summary, reference: Summary, error: float) -> float:
+        """The least difference that is told."""
+        noise = max(own.noise, reference.noise) * max(abs(own.median), abs(reference.median))
+        whole = self._predicted(figure, reference.median)
+        return max(error, LEAST_DIFFERENCE * whole, own.spread + reference.spread, noise)
 
     def _known(self, figure: Figure, verdict: str) -> str:
         error = self._gaps_error_ns if figure.has_gaps else self._time_error_ns
@@ -245,7 +273,8 @@ class Table:
 
     def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> str:
         difference = own.median - reference.median
-        if min(own.runs, reference.runs) < (2 if figure.is_memory else LEAST_TIMED_RUNS):
+        least_runs = self._least_memory_runs if figure.is_memory else LEAST_TIMED_RUNS
+        if min(own.runs, reference.runs) < least_runs:
             return UNKNOWN
         if statistics.are_equal(own, reference, reference.noise):
             return SAME
@@ -257,17 +286,34 @@ class Table:
         return max(own, other) < self._tail_factor * min(own, other)
 
     def _side(self, figure: Figure, difference: float, reference: Summary, error: float) -> str:
-        whole = reference.median + self._shift(figure)
+        whole = self._predicted(figure, reference.median)
         if abs(difference) <= max(error, LEAST_DIFFERENCE * whole):
             return SAME
         return BETTER if difference < 0 else WORSE
+
+    def is_far_off(self, figure: Figure) -> bool:
+        """Whether the replay of the reference does not have the recording's memory."""
+        if self._truth is None or not figure.is_memory:
+            return False
+        return is_far_off(self._truth, AT_THE_END.get(figure.key, figure.key))
+
+    def _predicted(self, figure: Figure, replayed: float) -> float:
+        """The recorded process's figure for this one of the replay."""
+        shift = self._shift(figure)
+        if shift >= 0:
+            return max(replayed + shift, 0.0)
+        recorded = self._recorded(figure)
+        return max(replayed, 0.0) * recorded / max(recorded - shift, 1.0)
+
+    def _recorded(self, figure: Figure) -> float:
+        key = AT_THE_END.get(figure.key, figure.key)
+        return float(getattr(self._truth.recorded, key)) if self._truth else 0.0
 
     def _shift(self, figure: Figure) -> float:
         """The recorded process's memory minus the replay's: memory when idle is compared at the end."""
         if self._truth is None or not figure.is_memory:
             return 0.0
-        key = AT_THE_END.get(figure.key, figure.key)
-        recorded = float(getattr(self._truth.recorded, key))
+        key, recorded = AT_THE_END.get(figure.key, figure.key), self._recorded(figure)
         arms = [arm for arm in self._memory if arm.is_control or arm is self._memory[0]]
         if key == "mean_bytes":
             reference = self._summary(figure, arms)
@@ -298,16 +344,13 @@ class Table:
         ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
         return max(ranges_ns, _LEAST_TIME_NS)
 
-    def _is_of_calls(self, number: int, own: Summary, reference: Summary | None) -> bool:
-        """Whether a change removes calls, and the calls' own times agree with CPU time."""
-        allocators = [arm.allocator for arm in self._time if not arm.is_control]
-        change = str(getattr(allocators[number], "change", ""))
+    def _calls_agree(self, number: int, own: Summary, reference: Summary | None) -> bool:
+        """Whether the calls' own times, from separate measurements, differ in the same direction.
+
+        Waiting for other threads is in the CPU time, not in these; caches that only a heap uses are in both.
+        """
         calls = self._calls.get(number)
-        if not change or reference is None or calls is None:
-            return False
-        both = (allocators[number], allocators[0])
-        own_place, place = ((one.path, getattr(one, "variables", {})) for one in both)
-        if own_place != place or not changes.leaves_calls_out(change):
+        if reference is None or calls is None:
             return False
         said_ns = float(calls["difference_ns"])
         return abs(said_ns) > float(calls["noise_ns"]) and (said_ns < 0) == (own.median < reference.median)

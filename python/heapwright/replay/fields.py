@@ -101,6 +101,11 @@ FIGURE = (
     Column("difference", "difference", about="To the reference."),
     Column("relative_difference", "difference"),
     Column(
+        "resolution",
+        "amount_or_null",
+        about="The least difference that counts: below it the verdict is same. Null for the reference.",
+    ),
+    Column(
         "verdict",
         Choice((BETTER, WORSE, SAME, UNKNOWN)),
         about="Unknown if it depends on a single run, or on when memory is returned.",

@@ -10,6 +10,9 @@ from heapwright.report.columns import WORD, Column, Record
 # A trace has durations in such steps; a CPU may start reading the clock before the call has ended.
 _SHORTEST_NS = 4
 
+# Their noise is that of the machine, and differs from row to row.
+_TIMES = ("time_ns", "gaps_time_ns")
+
 _MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
 
 
@@ -21,7 +24,7 @@ def call_time(time_ns: float | None) -> str:
 
 
 def _written(figure: Figure, record: Record) -> str:
-    """41.2 MiB −12 %; = if there is no difference, ? if not known."""
+    """41.2 MiB −12 %; = if there is no difference, ? if not known; of a time ± what cannot be told."""
     found = record["figures"].get(figure.key)
     if found is None:
         return str(record["failure"]).split(":")[0] or "–"
@@ -30,6 +33,10 @@ def _written(figure: Figure, record: Record) -> str:
         return text
     if found["verdict"] in (BETTER, WORSE):
         return f"{text} {units.signed_percent(found['relative_difference'])}"
+    if (
+        found["verdict"] == SAME and figure.key in _TIMES and found.get("resolution")
+    ):  # older documents have none
+        return f"{text} ±{units.number(found['resolution'], figure.unit)}"
     return f"{text} {_MARKS[found['verdict']]}"
 
 

@@ -21,6 +21,7 @@ from heapwright.replay.decision import (
     FIGURES,
     LEAST_DIFFERENCE,
     LEAST_TIMED_RUNS,
+    MOST_OFF,
     SAME,
     UNKNOWN,
     WORSE,
@@ -67,6 +68,7 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
         return [f"Only {document['reference']} was run; use --on to add allocators to compare."]
     if not any(candidate["figures"] for candidate in others):
         return ["No other candidate finished: there is nothing to compare."]
+    lines += _about_far_off(document)
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
         lines.append(_none_better(document, figure) if best is None else _said_of(best, figure))
@@ -77,6 +79,25 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     if best_of(document, _PEAK) is None:
         lines += [_said_of(best, figure) for figure in _LATER if (best := best_of(document, figure))][-1:]
     return lines
+
+
+def _about_far_off(document: Mapping[str, Any]) -> list[str]:
+    """The figures in which the replay does not stand for the recording."""
+    truth = document.get("fidelity")
+    if truth is None:
+        return []
+    off = [
+        f"{figure.label} {units.percent(truth['errors'][figure.key] / max(truth['recorded'][figure.key], 1))}"
+        for figure in FIGURES
+        if figure.key in truth["errors"]
+        and truth["errors"][figure.key] > MOST_OFF * truth["recorded"][figure.key]
+    ]
+    if not off:
+        return []
+    return [
+        f"The replay does not have this recording's memory: its error on {document['reference']} is "
+        f"{', '.join(off)}. These figures are not ranked (?)."
+    ]
 
 
 def _said_of(best: Mapping[str, Any], figure: Figure) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import KIND_NAMES, Trace
-from heapwright.replay import changes
 from heapwright.replay.figure_words import call_time
 from heapwright.report import units
 
@@ -128,17 +127,13 @@ def about(document: Mapping[str, Any]) -> list[str]:
         f"({units.signed_percent(found['relative_error'])}); "
         f"{most['function']}: {_percentiles(most['replayed'])}, recorded {_percentiles(most['recorded'])}."
     )
+    factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
     line += (
-        f" Less than {units.duration(found['error_ns'])} of CPU time, or a factor of "
-        f"{found['tail_factor']:.1f} in p99.9, is no difference (=)."
+        " A difference in CPU time counts beyond the noise of its row if these calls' own times agree; "
+        f"otherwise less than {units.duration(found['error_ns'])}, and a factor of "
+        f"{found['tail_factor']:.1f} in p99.9, is no difference. How large it is in the program is not "
+        f"certain: recorded calls take {factor:.1f} times the replayed ones."
     )
-    if any(changes.leaves_calls_out(candidate["change"]) for candidate in document["candidates"]):
-        factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
-        line += (
-            " A change that removes calls is judged by the noise alone if these calls' own times "
-            "agree. The size of its gain is not reliable: recorded calls take "
-            f"{factor:.1f} times the replayed ones."
-        )
     if not found["is_same_shape"]:
         line += " The latency distribution differs: the size of time differences is not reliable."
     return [line]

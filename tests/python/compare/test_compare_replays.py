@@ -31,6 +31,7 @@ def figure(value: float, half: float = 0.0, runs: int = 3) -> dict[str, Any]:
         "runs": runs,
         "difference": 0.0,
         "relative_difference": 0.0,
+        "resolution": None,
         "verdict": "same",
     }
 

@@ -225,11 +225,11 @@ def test_no_room_for_the_plan_is_said_before(
 def test_more_memory_than_the_machine_has_is_said_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = made_trace()
-    made.event(MALLOC, 0x10_0000_0000, 1 << 43)
+    made = MadeTrace().meta("program", "/opt/shop").meta("allocator", "glibc 2.36 (/lib/libc.so.6)")
+    made.event(MALLOC, 0x10_0000_0000, 1 << 43)  # no reading says that it was not touched
     file = str(made.write(tmp_path / "large.heapwright"))
     assert run_command(["replay", file, "--on", "glibc"]) == 2
-    assert "the recorded blocks take 8388609 MiB" in capsys.readouterr().err
+    assert "the recorded blocks take 8388608 MiB" in capsys.readouterr().err
 
 
 def test_a_library_that_only_the_recording_names_is_not_loaded(

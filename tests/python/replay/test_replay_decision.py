@@ -173,7 +173,16 @@ def test_memory_is_what_was_recorded_and_the_difference() -> None:
 
 @pytest.mark.parametrize(
     ("other_mib", "error_mib", "verdict"),
-    [(30, 25, SAME), (30, 15, BETTER), (70, 25, SAME), (70, 15, WORSE), (49.5, 0, SAME), (49, 0, BETTER)],
+    [
+        (40, 12, SAME),
+        (30, 15, BETTER),
+        (60, 12, SAME),
+        (70, 15, WORSE),
+        (49.5, 0, SAME),
+        (49, 0, BETTER),
+        (30, 17, UNKNOWN),
+        (50, 17, UNKNOWN),
+    ],
 )
 def test_a_difference_within_the_replays_error_is_none(
     other_mib: float, error_mib: float, verdict: str
@@ -251,13 +260,13 @@ CALLS = {"difference_ns": -3e6, "noise_ns": 1e6}
         ("arena@f", "", None, SAME),
         ("arena@f", "", CALLS | {"difference_ns": 3e6}, SAME),
         ("arena@f", "", CALLS | {"noise_ns": 4e6}, SAME),
-        ("arena@f", "/lib/other.so", CALLS, SAME),
-        ("segregate@f", "", CALLS, SAME),
-        ("arena@f+segregate@g", "", CALLS, SAME),
-        ("", "", CALLS, SAME),
+        ("arena@f", "/lib/other.so", CALLS, BETTER),
+        ("segregate@f", "", CALLS, BETTER),
+        ("", "", CALLS, BETTER),
+        ("", "/lib/other.so", CALLS | {"difference_ns": 3e6}, SAME),
     ],
 )
-def test_a_change_of_which_the_calls_say_the_same_needs_no_more_than_noise(
+def test_what_the_calls_say_as_well_needs_no_more_than_noise(
     change: str, path: str, calls: dict[str, float] | None, verdict: str
 ) -> None:
     """The whole error of 20 ms is what calls take otherwise in the program; 4 of 9 ms are gone."""
@@ -267,7 +276,39 @@ def test_a_change_of_which_the_calls_say_the_same_needs_no_more_than_noise(
     times[2].allocator = Candidate("a with it", "1", path, change=change)
     error = {"error_ns": 20e6, "tail_factor": 1.0}
     table = Table(memories, times, {"": Dry()}, None, None, error, calls={1: calls} if calls else {})
-    assert figure(table, 1, "time_ns")["verdict"] == verdict
+    found = figure(table, 1, "time_ns")
+    assert found["verdict"] == verdict
+    assert found["resolution"] == (90e3 if verdict == BETTER else 20e6), "1 % of 9 ms, or the error"
+
+
+def test_without_a_known_error_the_calls_decide() -> None:
+    memories = arms(("a", memory(1)), ("b", memory(1)))
+    times = arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5)))
+    for calls, verdict in (({1: CALLS}, BETTER), ({}, UNKNOWN)):
+        table = Table(memories, times, {"": Dry()}, None, calls=calls)
+        assert figure(table, 1, "time_ns")["verdict"] == verdict
+
+
+def test_the_resolution_is_what_noise_hides() -> None:
+    memories = arms(("a", memory(1)), ("b", memory(1)))
+    times = arms(("a", time(80, 100, 120)), ("b", time(100, 120, 140)))
+    found = figure(Table(memories, times, {"": Dry()}, None, None, EXACT), 1, "time_ns")
+    assert found["verdict"] == SAME
+    assert found["difference"] == 20e6 < found["resolution"]
+
+
+def test_no_figure_falls_to_nothing_where_the_replay_has_more_than_was_recorded() -> None:
+    """10 MiB recorded at the end, where the reference's replay has 40 and the other one 20."""
+    more = Fidelity(
+        Curve(80 * MIB, 80 * MIB, 10 * MIB), Curve(80 * MIB, 80 * MIB, 40 * MIB), 0.0, Curve(0, 0, 30 * MIB)
+    )
+    runs = [[{**run, "end_bytes": left * MIB, "mark_bytes": [80 * MIB, 40 * MIB]} for run in memory(80)]
+            for left in (40, 20)]  # fmt: skip
+    times = (("a", time(5, 5)), ("b", time(5, 5)))
+    table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, more)
+    assert figure(table, 0, "end_bytes")["value"] == 10 * MIB
+    assert figure(table, 1, "end_bytes")["value"] == 5 * MIB
+    assert figure(table, 1, "end_bytes")["verdict"] == UNKNOWN, "the replay does not have the recording's end"
 
 
 def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
