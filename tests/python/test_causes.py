@@ -400,8 +400,8 @@ def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
 
 
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:
-    answer = {"allocator_share": 0.01, "durations_recorded": True, "largest_below": {"rule": ""}}
-    assert words.nothing({**answer, "keeps_free_memory": False}).startswith("no part or setting is worth")
+    answer = {"allocator_share": 0.01, "durations_recorded": True, "largest_below": {"rule": ""}, "searched": []}
+    assert words.nothing({**answer, "keeps_free_memory": False}).startswith("no rule found anything (")
     text = words.nothing({**answer, "keeps_free_memory": True})
     assert text.startswith(
         "no advice on the calls, though free memory stays resident: all heap calls took 1.0 %"

@@ -69,6 +69,13 @@ Brief = Annotated[
     bool,
     typer.Option("--brief", help="With --json: the most important findings, in at most 8 KB."),
 ]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="Try the main remedies by a replay of up to 10 seconds, and withdraw those that it refutes.",
+    ),
+]
 Process = Annotated[
     str,
     typer.Option(
@@ -96,6 +103,7 @@ def explain(
     memory_limit: MemoryLimit = "",
     at: At = "",
     replayed: Replayed = None,
+    check: Check = False,
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -114,10 +122,9 @@ def explain(
     _check_json(json, over_time, brief, tree)
     check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
-    wanted = make_report_options(
-        top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit, at
-    )
-    wanted = wanted._replace(over_time=over_time, brief=brief)
+    shown = make_tree(tree, measure, min_share)
+    wanted = make_report_options(top, question or [], json, wide, shown, known, memory_limit, at)
+    wanted = wanted._replace(over_time=over_time, brief=brief, is_checked=check)
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:

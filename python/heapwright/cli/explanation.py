@@ -37,6 +37,7 @@ class ReportOptions(NamedTuple):
     over_time: bool = False
     replayed: Mapping[str, Sequence[ReplayedFigure]] = {}
     brief: bool = False
+    is_checked: bool = False
 
 
 def hint_query(file: Path) -> None:
@@ -110,6 +111,10 @@ def explain_facts(
 ) -> None:
     """Prints the explanation of facts being read."""
     answers = make_report(trace, reading, chosen, sites, wanted)
+    if wanted.is_checked and chosen.is_everything:
+        from heapwright.cli import judge  # the replay's modules are needed only here
+
+        answers = judge.checked(trace, answers)
     document = explaining.explain(answers, wanted.questions, wanted.tree)
     if wanted.as_json and wanted.over_time:
         document["over_time"] = over_time.answer(answers)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +14,7 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.replayed_advice import advised_changes
 from heapwright.cli.result_forms import Forms
 from heapwright.cli.runs_progress import progress
+from heapwright.cli.shelf import shelf_of_here
 from heapwright.cli.streams import say
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
@@ -130,7 +130,7 @@ def replay(
     program = native_programs.find(PROGRAM)
     texts = [*(change or []), *(advised_changes(trace) if advice else [])]
     try:
-        shelf = _shelf()
+        shelf = shelf_of_here()
         wanted = [part for part in on.split(",") if part]
         asked = [changes.parse(text, trace) for text in dict.fromkeys(texts)]
         chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
@@ -208,10 +208,3 @@ def _check(trace: Trace, anyway: bool) -> list[str]:
     if not anyway:
         raise InputError(f"{trace.path} cannot be replayed faithfully: {other} (--anyway replays it)")
     return [*notes, f"memory may be far off: {other}"]
-
-
-def _shelf() -> Shelf:
-    lab = native_programs.find("heapwright-lab")
-    build = lab.parent.parent
-    built = Path.cwd() / "build"
-    return Shelf(lab, [build, build.parent, built / "release", built])

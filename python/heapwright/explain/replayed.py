@@ -14,6 +14,7 @@ class ReplayedFigure(NamedTuple):
     """A figure of the changed program, compared to the recording replayed on the same allocator.
 
     verdict: better, worse, same (within noise and error), or unknown (too few runs).
+    resolution: the least difference that counts; 0: not known.
     """
 
     label: str
@@ -22,6 +23,7 @@ class ReplayedFigure(NamedTuple):
     relative_difference: float
     verdict: str
     on: str
+    resolution: float = 0.0
 
 
 COLUMNS = (
@@ -31,7 +33,42 @@ COLUMNS = (
     Column("relative_difference", "signed"),
     Column("verdict", Choice(("better", "worse", "same", "unknown"))),
     Column("on", "text", about="The allocator."),
+    Column("resolution", "number", about="The least difference that counts; 0: not known."),
 )
+MEASURED, REFUTED, BOUND = "measured", "refuted", "bound"
+JUDGEMENTS = (MEASURED, REFUTED, BOUND)
+# A remedy that costs more of the run's time than this does not stand on the first screen.
+_MOST_PRICE = 0.01
+
+
+def judgement(figures: Sequence[Record], gain_ns: float, gain_bytes: float, run_ns: float) -> str:
+    """Whether a replay confirms a bound on the gain, refutes it, or cannot tell.
+
+    It refutes what makes the run slower, and what gains nothing where it would have seen the bound.
+
+    >>> slower = ReplayedFigure("CPU time", "ns", 5e6, 0.1, "worse", "glibc", 1e6)
+    >>> less = ReplayedFigure("peak", "bytes", -4096, -0.5, "better", "glibc", 100)
+    >>> same = less._replace(difference=0, verdict="same")
+    >>> judgement(records([less]), 0, 5000, 1e9), judgement(records([less, slower]), 0, 5000, 1e8)
+    ('measured', 'refuted')
+    >>> judgement(records([same]), 0, 5000, 1e9), judgement(records([same]), 0, 50, 1e9)
+    ('refuted', 'bound')
+    >>> judgement([], 0, 9, 9)
+    'bound'
+    """
+    if any(
+        one["verdict"] == "worse" and one["unit"] == "ns" and one["difference"] > _MOST_PRICE * run_ns
+        for one in figures
+    ):
+        return REFUTED
+    if any(one["verdict"] == "better" for one in figures):
+        return MEASURED
+    gains = {"ns": gain_ns, "bytes": gain_bytes}
+    asked = [one for one in figures if gains[one["unit"]] > 0]
+    is_seen = all(
+        one["verdict"] in ("same", "worse") and one["resolution"] < gains[one["unit"]] for one in asked
+    )
+    return REFUTED if asked and is_seen else BOUND
 
 
 def records(figures: Iterable[ReplayedFigure]) -> list[Record]:
@@ -51,6 +88,8 @@ def in_words(figures: Sequence[Record]) -> str:
 
 
 def _in_words(figure: Record) -> str:
+    if figure["verdict"] == "same" and figure["unit"] == "ns" and figure["resolution"]:
+        return f"{figure['figure']}: cannot tell below {units.duration(figure['resolution'])}"
     if figure["verdict"] == "same":
         return f"{figure['figure']} as before"
     share = units.signed_percent(figure["relative_difference"])

@@ -33,6 +33,8 @@ class Report(NamedTuple):
         str, Sequence[ReplayedFigure]
     ] = {}  # by what was replayed: --change, or a setting as NAME=VALUE
 
+    searched: Mapping[str, Sequence[ReplayedFigure]] = {}  # settings tried without any advice, NAME=VALUE
+
     @property
     def allocator(self) -> Allocator:
         """The allocator that served the heap calls, with its settings."""

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +35,10 @@ def run_program(
     command: Sequence[str], environment: Mapping[str, str], limit_s: float, folder: Path | None = None
 ) -> str:
     """What the program writes to standard output, started in the folder; RunFailedError."""
-    process = _started(command, environment, folder)
+    return _output_of(_started(command, environment, folder), limit_s)
+
+
+def _output_of(process: subprocess.Popen[str], limit_s: float) -> str:
     try:
         output, errors = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
@@ -81,7 +85,32 @@ def run_for_document(
 
     A library that is loaded with the program can end it early, or write among its words.
     """
-    text = run_program(command, environment, limit_s)
+    return _document_of(run_program(command, environment, limit_s))
+
+
+def run_both_for_documents(
+    starts: Sequence[tuple[Sequence[str], Mapping[str, str]]], limit_s: float
+) -> list[dict[str, Any] | RunFailedError]:
+    """The same for a few commands with their environments that run at the same time."""
+    processes: list[subprocess.Popen[str]] = []
+    end_s = time.monotonic() + limit_s
+    found: list[dict[str, Any] | RunFailedError] = []
+    try:
+        for command, environment in starts:
+            processes.append(_started(command, environment, None))
+        for process in processes:
+            try:
+                found.append(_document_of(_output_of(process, max(0.0, end_s - time.monotonic()))))
+            except RunFailedError as failure:
+                found.append(failure)
+    except BaseException:
+        for process in processes:
+            _end(process)
+        raise
+    return found
+
+
+def _document_of(text: str) -> dict[str, Any]:
     if not text.strip():
         raise RunFailedError("ended early: exit code 0 without a result", 0)
     try:

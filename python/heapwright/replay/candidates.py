@@ -88,6 +88,16 @@ def choose(
     return Chosen(_with_own_names([reference, *others]), is_recorded, notes)
 
 
+def changed(candidate: Candidate, change: str) -> Candidate:
+    """The candidate with this change."""
+    return replace(candidate, change=change)
+
+
+def tuned(candidate: Candidate, variables: Mapping[str, str]) -> Candidate:
+    """The candidate with these variables instead of its own."""
+    return replace(candidate, variables=variables)
+
+
 def with_changes(chosen: Chosen, changes: Sequence[str]) -> Chosen:
     """Each candidate as recorded, and with each change."""
     both = [

@@ -149,6 +149,15 @@ GRID: Mapping[str, Sequence[str]] = {
 }
 
 
+# What a quick check tries of the recorded allocator where nothing else is advised: most effect first.
+QUICK: Mapping[str, Sequence[str]] = {
+    "glibc": ("mmap_threshold=64M,trim_threshold=64M", "arena_max=1", "mmap_threshold=64k"),
+    "jemalloc": ("dirty_decay_ms=10000,muzzy_decay_ms=10000", "narenas=1"),
+    "tcmalloc": ("aggressive_decommit=false", "thread_cache_bytes=1M"),
+    "mimalloc": ("purge_delay=1000", "reset_delay=1000"),
+}
+
+
 def is_of_allocators(variable: str) -> bool:
     """Whether an environment variable changes what an allocator does."""
     return variable in _OWN_NAMES or variable.startswith(_OWN_PREFIXES)

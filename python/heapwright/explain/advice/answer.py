@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 _MOST_FINDINGS = 3
+_MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
 
 
 class Proposal(NamedTuple):
@@ -153,18 +154,44 @@ def _of_rule(field: str) -> Any:
     return lambda proposal, _: getattr(proposal.rule, field)
 
 
+def _searched(source: _Source, _: Answer) -> list[Answer]:
+    """Best first: each is asked for any gain that would be reported of a rule."""
+    of = source.of
+    found = []
+    for name, figures in source.report.searched.items():
+        rows = replayed.records(figures)
+        least = (evidence.LEAST_TIME_SHARE * of.time_ns, evidence.LEAST_BYTES_SHARE * of.peak_bytes)
+        found.append(
+            {"setting": name, "judged": replayed.judgement(rows, *least, of.time_ns), "replayed": rows}
+        )
+    return sorted(found, key=lambda row: _least_difference(row["replayed"]))
+
+
+def _least_difference(rows: Sequence[Answer]) -> float:
+    """Below 0: the largest gain, as a share."""
+    return min((row["relative_difference"] for row in rows if row["verdict"] == "better"), default=0.0)
+
+
+def _judged(proposal: Proposal, around: Answer) -> str:
+    figures = replayed.records(proposal.replayed_figures)
+    return replayed.judgement(figures, proposal.advice.time_ns, proposal.advice.bytes, around["run_ns"])
+
+
 def _findings(answer: Answer) -> list[Finding]:
     """The largest gains of sufficient confidence; or that there are none."""
     found: list[Finding] = []
     for row in answer["advice"]:
-        if row["confidence"] != LOW and len(found) < _MOST_FINDINGS:
+        if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
             gain = words.measured(row) or f"to gain: {words.gain(row)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             parts = (row["part"],) if row["part"] and row["page"] else ()
             found.append(
                 Finding(min(1.0, 0.2 + max(row["time_share"], row["bytes_share"])), text, parts=parts)
             )
-    if not answer["advice"] and answer["is_whole"]:
+    best = next((row for row in answer["searched"] if row["judged"] == replayed.MEASURED), None)
+    if best:
+        found.append(Finding(_MEASURED, words.setting(best)))
+    elif not answer["advice"] and answer["is_whole"]:
         found.append(Finding(0.15, words.nothing(answer)))
     return found
 
@@ -231,6 +258,18 @@ QUESTION = Question(
                 source.of.facts.totals.allocator_ns if source.of.has_times else 0, source.of.time_ns
             ),
         ),
+        Column(
+            "searched",
+            Many(
+                (
+                    Column("setting", "text"),
+                    Column("judged", Choice(replayed.JUDGEMENTS)),
+                    Column("replayed", Many(replayed.COLUMNS)),
+                )
+            ),
+            value=_searched,
+            about="Settings that a replay tried where it could try no remedy of a rule (--check).",
+        ),
         Column("least_time_share", "share", value=lambda _source, _: evidence.LEAST_TIME_SHARE),
         Column("least_bytes_share", "share", value=lambda _source, _: evidence.LEAST_BYTES_SHARE),
         Column(
@@ -273,7 +312,13 @@ QUESTION = Question(
                     "replayed",
                     Many(replayed.COLUMNS),
                     value=lambda proposal, _: replayed.records(proposal.replayed_figures),
-                    about="What a replay measured, if one was given (--replayed).",
+                    about="What a replay measured, if one was given (--replayed) or made (--check).",
+                ),
+                Column(
+                    "judged",
+                    Choice(replayed.JUDGEMENTS),
+                    value=_judged,
+                    about="Whether that confirms the gain, refutes it, or the gain is only a bound.",
                 ),
                 Column(
                     "gain_ns", "ns", value=_of_advice("time_ns"), about="At most; 0 = none, or not known."

@@ -36,6 +36,20 @@ def owned(row: Answer) -> str:
     return f" (of {row['owner']}: for its owner)" if row["owner"] else ""
 
 
+def setting(row: Answer) -> str:
+    """A setting that a replay found to be better, with its figures."""
+    return f"{row['setting']}: {replayed.in_words(row['replayed'])}"
+
+
+def _tried(answer: Answer) -> str:
+    """What was tried before nothing is said to be worth trying, or how to."""
+    tried = [row for row in answer["searched"] if row["judged"] == replayed.REFUTED]
+    if not tried:
+        return "no rule found anything (explain --check or heapwright replay FILE --search tries settings)"
+    names = "; ".join(row["setting"] for row in tried)
+    return f"no part or setting is worth trying (a replay shows no gain by {names})"
+
+
 def nothing(answer: Answer) -> str:
     """The sentence without advice; it differs if the calls take much time."""
     part = answer["allocator_share"]
@@ -43,7 +57,7 @@ def nothing(answer: Answer) -> str:
     if part >= _MUCH:
         text = f"no advice, though {took}: no rule knows a part or setting that helps"
     else:
-        text = "no part or setting is worth trying"
+        text = _tried(answer)
         if answer["keeps_free_memory"]:
             text = "no advice on the calls, though free memory stays resident"
         text += f": {took}" if answer["durations_recorded"] else ""
@@ -75,7 +89,8 @@ def show(answer: Answer) -> widgets.RenderableType:
                 ("with", ", ".join(row["other_sites"][:5]) + (", …" if len(row["other_sites"]) > 5 else "")),
             )
         if row["replayed"]:
-            rows.insert(3, ("replay", measured(row)))
+            refuted = "refuted: " if row["judged"] == replayed.REFUTED else ""
+            rows.insert(3, ("replay", f"{refuted}{measured(row)}"))
         elif row["replay_change"]:
             change = shlex.quote(row["replay_change"])
             rows.append(("measure it", f"heapwright replay FILE --change {change}"))
@@ -88,6 +103,8 @@ def show(answer: Answer) -> widgets.RenderableType:
                 lines = "\n".join(f"     {line}" for line in row[name].splitlines())
                 parts += [widgets.Text(f"   {name}:", style="dim"), widgets.Text(lines)]
         parts.append(widgets.Text())
+    for row in answer["searched"]:
+        parts.append(widgets.Text(f"tried: {setting(row)}"))
     if not answer["advice"]:
         parts.append(widgets.Text(nothing(answer) if answer["is_whole"] else "none for the recorded part"))
     if answer["left_out"]:

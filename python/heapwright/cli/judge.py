@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""Checks the remedies on the first screen by a quick replay, before they are shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import heapwright
+from heapwright import explain as explaining
+from heapwright.cli import endings, native_programs
+from heapwright.cli.errors import InputError
+from heapwright.cli.progress import progress
+from heapwright.cli.shelf import shelf_of_here
+from heapwright.cli.streams import say
+from heapwright.explain.advice.rule import LOW
+from heapwright.explain.replayed import ReplayedFigure
+from heapwright.measure.errors import MeasureError
+from heapwright.model import Trace
+from heapwright.model.wholeness import why_not_whole
+from heapwright.replay import candidates, changes, other_machine, plans, quick, settings
+from heapwright.replay.decision import FIGURES
+
+_MOST_TRIED = 4
+_HELPING = ("yes", "partly", "unknown")
+_LABELS = {figure.key: figure.label for figure in FIGURES} | {"then_bytes": "at the scan"}
+_SCHEMA = "heapwright.check/1"
+_MOST_CACHE_BYTES = 1 << 20
+
+Checked = dict[str, list[ReplayedFigure]]
+
+
+class Remedy(NamedTuple):
+    """key: of Report.replayed; set, change: the arguments of replay that try it, one of them."""
+
+    key: str
+    set: str
+    change: str
+
+
+def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
+    """With what a replay of some seconds measured of the main remedies, or of some settings if none of them
+    can be tried; unchanged if it cannot tell or is stopped."""
+    document = explaining.explain(report)
+    wanted = remedies_of(document)
+    if wanted:
+        return report._replace(replayed={**_check(trace, wanted, _moment_of(document)), **report.replayed})
+    return report._replace(searched=_check(trace, settings_of(report), -1))
+
+
+def settings_of(report: explaining.Report) -> list[Remedy]:
+    """Settings of the recorded allocator that are worth a try where nothing is advised."""
+    family = report.allocator.family
+    found = []
+    for text in settings.QUICK.get(family, ()):
+        variables = settings.environment_of(family, settings.parse(f"{family}.{text}")[1])
+        if "arena" in text and len(report.trace.threads) < 2:
+            continue
+        key = " ".join(f"{name}={value}" for name, value in variables.items())
+        found.append(Remedy(key, f"{family}.{text}", ""))
+    return found
+
+
+def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> Checked:
+    if not wanted:
+        return {}
+    if why := why_not_checked(trace):
+        say(f"heapwright: gains are bounds, not checked by a replay: {why}")
+        return {}
+    key = _key_of(trace, wanted)
+    file = Path(f"{trace.path}.checked.json")
+    if (known := _cached(file, key)) is not None:
+        return known
+    try:
+        with endings.taken_back(), progress("checking the remedies by a replay") as step:
+            found = _replayed(trace, wanted, moment_ns, step)
+    except KeyboardInterrupt:
+        say("heapwright: stopped: gains are bounds, not checked by a replay")
+        return {}
+    except (MeasureError, InputError) as error:
+        say(f"heapwright: gains are bounds, not checked by a replay: {error}")
+        return {}
+    _keep(file, key, found)
+    return found
+
+
+def remedies_of(document: Mapping[str, Any]) -> list[Remedy]:
+    """Those that may be named on the first screen and that a replay can try."""
+    questions = document["questions"]
+    found = [
+        Remedy(str(row["what"]), str(row["replay_set"]), "")
+        for row in questions["cause"].get("remedies", ())
+        if row["replay_set"] and row["helps"] in _HELPING
+    ][: _MOST_TRIED // 2]
+    found += [
+        Remedy(str(row["replay_change"]), "", str(row["replay_change"]))
+        for row in questions["advice"].get("advice", ())
+        if row["replay_change"] and row["confidence"] != LOW
+    ]
+    return list(dict.fromkeys(found))[:_MOST_TRIED]
+
+
+def why_not_checked(trace: Trace) -> str:
+    """Why a replay here says nothing of this recording; empty: it does."""
+    if reasons := why_not_whole(trace):
+        return reasons[0]
+    metadata = trace.metadata
+    if metadata.page_bytes != plans.PAGE_BYTES:
+        return f"it was recorded with pages of {metadata.page_bytes} bytes"
+    if metadata.host != platform.node():
+        return f"it was recorded on another machine, {metadata.host or 'whose name is unknown'}"
+    notes = other_machine.notes(metadata.condition_values, other_machine.here())
+    return notes[0] if notes else ""
+
+
+def _moment_of(document: Mapping[str, Any]) -> int:
+    cause = document["questions"]["cause"]
+    return int(cause["time_ns"]) if cause.get("remedies") else -1
+
+
+def _replayed(trace: Trace, wanted: list[Remedy], moment_ns: int, step: quick.Progress) -> Checked:
+    program = native_programs.find("heapwright-replay")
+    shelf = shelf_of_here()
+    chosen = candidates.choose(shelf, trace.metadata, ["glibc"], [])
+    if not chosen.is_recorded:
+        raise MeasureError(chosen.notes[0])
+    recorded = chosen.candidates[0]
+    tried: list[candidates.Candidate] = []
+    asked: dict[str, changes.Change] = {}
+    for remedy in wanted:
+        one = candidates.Candidate(remedy.key, recorded.version, recorded.path, recorded.variables)
+        if remedy.change:
+            asked[remedy.change] = changes.parse(remedy.change, trace)
+            tried.append(candidates.changed(one, remedy.change))
+            continue
+        allocator, values = settings.parse(remedy.set)
+        if recorded.name.split()[0] == allocator:
+            variables = settings.environment_of(allocator, values, recorded.variables)
+            tried.append(candidates.tuned(one, variables))
+    chosen = candidates.Chosen([recorded, *tried], True, [])
+    said = quick.Quick(program, trace, chosen, asked, moment_ns).run(step)
+    return {name: _figures(one, recorded.name) for name, one in said.items() if one.figures}
+
+
+def _figures(tried: quick.Tried, on: str) -> list[ReplayedFigure]:
+    return [
+        ReplayedFigure(
+            _LABELS[key],
+            "ns" if key == "time_ns" else "bytes",
+            record["difference"],
+            record["relative_difference"],
+            record["verdict"],
+            on,
+            record["resolution"] or 0.0,
+        )
+        for key, record in tried.figures.items()
+    ]
+
+
+def _key_of(trace: Trace, wanted: list[Remedy]) -> dict[str, Any]:
+    """What results belong to: this file, this version, these remedies."""
+    found = Path(trace.path).stat()
+    return {
+        "version": heapwright.__version__,
+        "bytes": found.st_size,
+        "modified_ns": found.st_mtime_ns,
+        "start_unix_ns": trace.metadata.start_unix_ns,
+        "process_id": trace.metadata.process_id,
+        "remedies": [list(remedy) for remedy in wanted],
+    }
+
+
+def _cached(file: Path, key: Mapping[str, Any]) -> Checked | None:
+    """Earlier results of the same; None without any, or from a file that others could have written."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            about = os.fstat(descriptor)
+            is_own = about.st_uid == os.getuid() and not about.st_mode & 0o022
+            if not is_own or not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_CACHE_BYTES:
+                return None
+            document = json.loads(opened.read())
+        if document["schema"] != _SCHEMA or document["of"] != key:
+            return None
+        return {name: [_read(row) for row in rows] for name, rows in document["replayed"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read(row: Any) -> ReplayedFigure:
+    label, unit, difference, relative, verdict, on, resolution = row
+    return ReplayedFigure(
+        str(label), str(unit), float(difference), float(relative), str(verdict), str(on), float(resolution)
+    )
+
+
+def _keep(file: Path, key: Mapping[str, Any], found: Checked) -> None:
+    """Without a folder to write to, the next call measures again."""
+    document = {"schema": _SCHEMA, "of": key, "replayed": found}
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    with suppress(OSError):
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            json.dump(document, opened)
+        part.replace(file)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""A setting that helps where no rule knows one: found by a quick replay of the recording."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Record, collector, command
+
+# Three buffers of 1 MiB overlap: glibc gives the heap's end back and takes it again, time after time.
+REFAULTS = """
+wire = b'a' * (1 << 20)
+for _ in range(400):
+    request = bytearray(wire)
+    message = bytearray(request)
+    reply = bytearray(message)
+    del request, message, reply
+"""
+
+
+def test_a_pair_of_thresholds_is_found_and_kept(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(collector.parent))
+    (file,) = record("/usr/bin/python3", "-c", REFAULTS, environment={"PYTHONMALLOC": "malloc"}).paths()
+    words = [command, "explain", str(file), "--check", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    advice = json.loads(done.stdout)["questions"]["advice"]
+    tried = {row["setting"]: row["judged"] for row in advice["searched"]}
+    assert tried["MALLOC_MMAP_THRESHOLD_=67108864 MALLOC_TRIM_THRESHOLD_=67108864"] == "measured", done.stderr
+    assert Path(f"{file}.checked.json").stat().st_mode & 0o777 == 0o600

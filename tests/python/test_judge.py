@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Remedies that a quick replay confirms, refutes or cannot tell of, and what is kept of that."""
+
+from __future__ import annotations
+
+import platform
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heapwright import explain
+from heapwright.cli import judge
+from heapwright.cli.explanation import make_report
+from heapwright.explain.replayed import ReplayedFigure
+from heapwright.model import Filter, SiteOptions, Trace
+from written_traces import DELETE, NEW, MadeTrace
+
+FASTER = ReplayedFigure("CPU time", "ns", -3e6, -0.6, "better", "glibc", 1e5)
+SLOWER = FASTER._replace(difference=3e6, relative_difference=0.6, verdict="worse")
+SAME = FASTER._replace(difference=0.0, relative_difference=0.0, verdict="same")
+PAIR = "MALLOC_MMAP_THRESHOLD_=67108864 MALLOC_TRIM_THRESHOLD_=67108864"
+
+
+def made(size: int, host: str = platform.node()) -> MadeTrace:
+    """2000 short-lived objects of this size, each 2000 ns in the heap."""
+    found = MadeTrace().meta("program", "/opt/app").meta("host", host).meta("page_bytes", 4096)
+    found.meta("allocator", "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)")
+    for _ in range(2000):
+        found.event(NEW, 0x9000, size).event(DELETE, 0x9000)
+    return found
+
+
+def report_of(trace: Trace) -> explain.Report:
+    chosen, sites = Filter(), SiteOptions()
+    from heapwright.cli.explanation import ReportOptions
+
+    return make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, ReportOptions())
+
+
+def findings(report: explain.Report) -> list[str]:
+    found = explain.explain(report)["summary"]["findings"]
+    return [row["text"] for row in found if row["question"] == "advice"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        (FASTER, f"{PAIR}: measured by replay on glibc: CPU time −60 % (−3.00 ms)"),
+        (SLOWER, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
+        (SAME, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
+        (SAME._replace(resolution=1e12), "no rule found anything (explain --check or heapwright replay FILE"),
+        (None, "no rule found anything (explain --check or heapwright replay FILE"),
+    ],
+)
+def test_nothing_is_worth_trying_only_where_settings_were_tried(
+    tmp_path: Path, figure: ReplayedFigure | None, said: str
+) -> None:
+    report = report_of(Trace(made(8).write(tmp_path / "app.heapwright")))
+    (text,) = findings(report._replace(searched={PAIR: [figure]} if figure else {}))
+    assert text.startswith(said)
+
+
+def test_a_refuted_remedy_is_withdrawn_from_the_first_screen_and_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heapwright.explain.advice import answer
+
+    row: dict[str, Any] = {
+        "name": "f", "pattern": "p", "confidence": "high", "judged": "refuted", "replayed": [], "part": "",
+        "page": "", "time_share": 0.5, "bytes_share": 0.0, "gain_ns": 9, "gain_bytes": 0, "owner": "",
+        "gain_is_least": False, "gain_is_resident": False,
+    }  # fmt: skip
+    whole = {"advice": [row], "is_whole": True, "searched": []}
+    assert answer._findings(whole) == []
+    (kept,) = answer._findings({**whole, "advice": [row | {"judged": "bound"}]})
+    assert "to gain: at most" in kept.text
+
+
+def test_a_recording_of_another_machine_is_not_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "_replayed", lambda *_: pytest.fail("it was"))
+    trace = Trace(made(8, "elsewhere").write(tmp_path / "app.heapwright"))
+    assert judge.checked(trace, report_of(trace)).searched == {}
+    assert "gains are bounds, not checked by a replay: it was recorded on another" in capsys.readouterr().err
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
+    monkeypatch.setattr(judge, "why_not_checked", lambda _: "")
+    return Trace(made(8).write(tmp_path / "app.heapwright"))
+
+
+def test_what_was_measured_is_kept_beside_the_trace_for_its_owner(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(judge, "_replayed", lambda *_: calls.append(1) or {PAIR: [FASTER]})
+    report = report_of(trace)
+    assert judge.checked(trace, report).searched == judge.checked(trace, report).searched == {PAIR: [FASTER]}
+    assert len(calls) == 1
+    file = Path(f"{trace.path}.checked.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o622)  # others could have written it
+    judge.checked(trace, report)
+    assert len(calls) == 2
+    monkeypatch.setattr("heapwright.__version__", "0.0.0")
+    judge.checked(trace, report)
+    assert len(calls) == 3, "another version measures again"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "heapwright.check/1", "of": 1, "replayed": 2}'])
+def test_a_damaged_cache_is_measured_again(trace: Trace, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    file = Path(f"{trace.path}.checked.json")
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o600)
+    monkeypatch.setattr(judge, "_replayed", lambda *_: {PAIR: [FASTER]})
+    assert judge.checked(trace, report_of(trace)).searched == {PAIR: [FASTER]}
+
+
+def test_a_folder_that_keeps_nothing_is_no_error(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(judge, "_replayed", lambda *_: {PAIR: [FASTER]})
+    monkeypatch.setattr(judge.os, "open", refuse)
+    assert judge.checked(trace, report_of(trace)).searched == {PAIR: [FASTER]}
+
+
+def test_an_interrupted_check_leaves_the_report_unchecked(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> judge.Checked:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judge, "_replayed", interrupt)
+    assert judge.checked(trace, report_of(trace)).searched == {}
+    assert "stopped: gains are bounds" in capsys.readouterr().err
+    assert not Path(f"{trace.path}.checked.json").exists()
