@@ -31,7 +31,9 @@
 #include "analyze/heap_model.hpp"
 #include "analyze/options.hpp"
 #include "analyze/prepare.hpp"
+#include "analyze/processor.hpp"
 #include "analyze/recorder_cost.hpp"
+#include "analyze/refaults.hpp"
 #include "analyze/releases.hpp"
 #include "analyze/residency.hpp"
 #include "analyze/sampled_facts.hpp"
@@ -64,6 +66,7 @@ unsigned worker_count(const PipelineLimits& limits, const order::Schedule& sched
 // Components that observe the rows before the model does.
 struct Watchers {
   ResidencyJoin& residency;
+  RefaultJoin& refaults;
   Activity& activity;
 
   // Where the rows must be split.
@@ -71,6 +74,9 @@ struct Watchers {
   void add(const order::Run<Piece>& run, const Blocks& blocks) {
     if (residency.wants_rows()) {
       residency.add(run, blocks);
+    }
+    if (refaults.wants_rows()) {
+      refaults.add(run);
     }
     activity.add(run);
   }
@@ -192,6 +198,16 @@ void look_for_missing_calls(const order::Source& source, const Options& options,
   if (is_everything(options)) add_own_memory(source, facts.mappings, facts.peak, facts.completeness);
 }
 
+// What does not depend on single calls.
+void finish_run(const order::Source& source, const Scope& scope, const Options& options,
+                RefaultJoin& refaults, Facts& facts) {
+  facts.totals.span_ns = scope.steps.span_ns();
+  facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
+  facts.processor = processor_of(source, facts.coverage, options.from_ns);
+  refaults.finish(facts);
+  facts.recorder = recorder_cost_of(source, facts.by_kind);
+}
+
 }  // namespace
 
 Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits) {
@@ -213,6 +229,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   }
   HeapModel model(scope, *releases[0]);
   ResidencyJoin residency(source, scope);
+  RefaultJoin refaults(source, scope);
   Activity activity(scope);
   {
     order::DecodeAhead<Piece> ahead(
@@ -225,7 +242,8 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
             releases[worker]->add(piece);
           }
         });
-    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model, {residency, activity});
+    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model,
+              {residency, refaults, activity});
   }
   auto& calls = preparers[0]->calls();
   calls.settle();
@@ -247,11 +265,9 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   if (scope.weight.is_sampled()) {
     divide_weights(scope.weight.unit(), facts);
   }
-  facts.totals.span_ns = scope.steps.span_ns();
   facts.completeness = completeness_of(source, skipped.damage(), skipped.events());
+  finish_run(source, scope, options, refaults, facts);
   look_for_missing_calls(source, options, facts);
-  facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
-  facts.recorder = recorder_cost_of(source, facts.by_kind);
   return facts;
 }
 

@@ -48,6 +48,14 @@ bool ends_mapping(trace::EventKind kind) {
          kind == EventKind::madvise_;
 }
 
+// Whether the call would be told without other load, too: for work that has a name, or that a person notices.
+bool would_be_told(SlowCause work, std::uint64_t work_ns) {
+  constexpr std::uint64_t noticed_ns = 1'000'000;
+  const bool is_named =
+      work != SlowCause::own_work && work != SlowCause::unexplained && work != SlowCause::unknown;
+  return is_named || work_ns >= noticed_ns;
+}
+
 }  // namespace
 
 CauseRules::CauseRules(const order::Source& source)
@@ -109,16 +117,17 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
   if (work.fault_ns > rest_ns) return SlowCause::page_faults;
   if (work.mappings != 0) return SlowCause::mapping;
   if (noted.call.kind == trace::EventKind::malloc_trim_) return SlowCause::trimming;
+  // Before consolidation: to end or move a separate mapping, glibc does not touch its heap.
+  const bool ends_or_moves = noted.is_release || trace::is_realloc(noted.call.kind);
+  if (rules_.is_glibc && ends_or_moves && MmapThreshold::is_mapped_apart(noted.usable_bytes)) {
+    return SlowCause::own_mapping;
+  }
   // A free merges if it makes a large free block, which a block small enough for a fastbin never does.
   const bool may_merge = noted.is_release ? noted.call.size_bytes > largest_fast_bytes
                                           : noted.call.size_bytes >= least_merging_bytes;
   if (rules_.has_fastbins && may_merge &&
       small.waiting() >= std::max(least_merges, rest_ns / most_ns_per_merge)) {
     return SlowCause::consolidation;
-  }
-  const bool ends_or_moves = noted.is_release || trace::is_realloc(noted.call.kind);
-  if (rules_.is_glibc && ends_or_moves && MmapThreshold::is_mapped_apart(noted.usable_bytes)) {
-    return SlowCause::own_mapping;
   }
   if (ends_mapping(noted.call.kind)) return SlowCause::own_mapping;
   if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
@@ -134,8 +143,11 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   const auto work = is_in_doubt ? SlowCause::unknown : work_of(noted, small);
   const auto work_ns = call.duration_ns - std::min(kernel.descheduled_ns(), call.duration_ns);
   auto cause = work;
-  if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns) {
-    cause = kernel.preempted_ns > kernel.waited_ns ? SlowCause::preempted : SlowCause::waited;
+  const bool is_off = std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns;
+  if (is_off && kernel.waited_ns >= kernel.preempted_ns) {
+    cause = SlowCause::waited;
+  } else if (is_off && (work_ns < slow_from_ns || !would_be_told(work, work_ns))) {
+    cause = SlowCause::preempted;
   }
   const auto size_class = noted.is_of_block ? static_cast<std::uint8_t>(size_class_of(call.size_bytes))
                                             : SlowCalls::no_size_class;

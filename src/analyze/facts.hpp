@@ -20,6 +20,7 @@
 #include "analyze/facts/coverage.hpp"
 #include "analyze/facts/latency.hpp"
 #include "analyze/facts/lifetimes.hpp"
+#include "analyze/facts/processor.hpp"
 #include "analyze/facts/spreads.hpp"
 #include "analyze/facts/totals.hpp"
 
@@ -99,6 +100,8 @@ struct Facts {
   KernelSums kernel;
   std::vector<HeapGrowth> heap_growths;  // longest first
   LargeHeapBlocks large_heap_blocks;
+  Processor processor;
+  std::vector<RefaultSite> refault_sites;  // most faults first
   std::vector<TimelinePoint> timeline;
   // What sites held at the end of equal bins: one row per site, for the sites that ever held much.
   std::vector<std::uint64_t> series_end_ns;  // of each bin

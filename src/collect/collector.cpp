@@ -167,9 +167,9 @@ void Collector::adopt(std::uint32_t block_index) {
     stop(EndReason::write_failed, ENOMEM);
     return;
   }
-  const ProcessName name{ids_.here(block->pid_namespace, block->process_id),
-                         ids_.here(block->pid_namespace, block->parent_process_id),
-                         ids_.is_elsewhere(block->pid_namespace)};
+  ProcessName name{ids_.here(block->pid_namespace, block->process_id),
+                   ids_.here(block->pid_namespace, block->parent_process_id),
+                   ids_.is_elsewhere(block->pid_namespace)};
   started_.set_recorded(name.process_id, block->start_ticks);
   // The same process with a new image: the old image's memory is gone.
   for (LiveProcess& other : live_) {
@@ -179,6 +179,9 @@ void Collector::adopt(std::uint32_t block_index) {
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
+  name.is_first_image = attached_ == nullptr &&
+                        std::none_of(files_.begin(), files_.end(),
+                                     [&](const auto& file) { return file.process_id == name.process_id; });
   if (options_.room_bytes != 0) drop_images_before(name.process_id);
   const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {

@@ -2,6 +2,7 @@
 #include "collect/kernel_events.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace heapwright::collect {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 constexpr std::uint64_t shortest_base_ns = 1'000'000;
 constexpr std::uint64_t forget_interval_ns = 1'000'000'000;
 constexpr std::size_t most_threads = 16384;
+constexpr std::size_t most_processes = 4096;
 // Pending records of all threads: about 7 MB. A few threads may have many each.
 constexpr std::size_t most_parts = 65536;
 constexpr std::size_t least_parts_of_thread = 128;
@@ -33,6 +35,39 @@ std::unordered_map<std::uint32_t, KernelEvents::ThreadWork>::iterator KernelEven
   const auto added = threads_.try_emplace(thread_id).first;
   if (gap_to_ns_ != 0) added->second.pending.add_gap(gap_from_ns_, gap_to_ns_);
   return added;
+}
+
+void KernelEvents::forget(std::uint32_t thread_id) {
+  const auto found = threads_.find(thread_id);
+  if (found == threads_.end()) return;
+  close(found->second);
+  threads_.erase(found);
+}
+
+Refaults* KernelEvents::faults_of(std::uint32_t process_id) {
+  const auto found = processes_.find(process_id);
+  if (found != processes_.end()) return &found->second;
+  return processes_.size() < most_processes ? &processes_[process_id] : nullptr;
+}
+
+// Its faults were counted when they came.
+void KernelEvents::close(ThreadWork& thread) {
+  const auto found = processes_.find(thread.process_id);
+  if (found != processes_.end()) found->second.close(thread.faults);
+}
+
+void KernelEvents::add_faults_of(std::uint32_t process_id, trace::ProcessorSample& sample) const {
+  const auto found = processes_.find(process_id);
+  if (found != processes_.end()) found->second.add_to(sample);
+}
+
+std::vector<trace::RefaultRun> KernelEvents::take_refaults_of(std::uint32_t process_id) {
+  const auto found = processes_.find(process_id);
+  if (found == processes_.end()) return {};
+  for (auto& [_, thread] : threads_) {
+    if (thread.process_id == process_id) found->second.close(thread.faults);
+  }
+  return found->second.take();
 }
 
 // A record lies between the previous reading and this one: interpolates the clocks' difference.
@@ -64,7 +99,18 @@ void KernelEvents::read() {
     }
     const std::size_t parts =
         std::clamp(most_parts / threads_.size(), least_parts_of_thread, most_parts_of_thread);
-    found->second.pending.add(record, on_trace_clock(record.time_ns), parts);
+    ThreadWork& thread = found->second;
+    const std::uint64_t time_ns = on_trace_clock(record.time_ns);
+    const std::uint64_t fault_ns = thread.pending.add(record, time_ns, parts);
+    if (record.kind != KernelRecordKind::fault && fault_ns == 0) continue;
+    thread.process_id = record.process_id;
+    Refaults* faults = faults_of(record.process_id);
+    if (faults == nullptr) continue;
+    if (record.kind == KernelRecordKind::fault) {
+      faults->begin(thread.faults, record.address, time_ns);
+    } else {
+      faults->end(thread.faults, fault_ns);
+    }
   }
   if (is_incomplete) {
     gap_from_ns_ = last.ns;
@@ -77,10 +123,12 @@ void KernelEvents::read() {
 // Threads that have ended, make no heap calls, or belong to an unrecorded process.
 void KernelEvents::forget_idle() {
   next_forget_ns_ = now_.ns + forget_interval_ns;
-  std::erase_if(threads_, [this](const auto& entry) {
-    const ThreadWork& thread = entry.second;
-    return !thread.makes_calls && thread.pending.last_ns() + forget_interval_ns < now_.ns;
-  });
+  for (auto at = threads_.begin(); at != threads_.end();) {
+    ThreadWork& thread = at->second;
+    const bool is_idle = !thread.makes_calls && thread.pending.last_ns() + forget_interval_ns < now_.ns;
+    if (is_idle) close(thread);
+    at = is_idle ? threads_.erase(at) : std::next(at);
+  }
 }
 
 }  // namespace heapwright::collect

@@ -16,6 +16,7 @@
 
 #include "collect/kernel_rings.hpp"
 #include "collect/pending_work.hpp"
+#include "collect/refaults.hpp"
 #include "collect/tick_clock.hpp"
 
 namespace heapwright::collect {
@@ -41,16 +42,26 @@ class KernelEvents {
   }
   // nullptr: nothing is known about the thread. Valid until forget().
   PendingWork* of(std::uint32_t thread_id);
-  void forget(std::uint32_t thread_id) { threads_.erase(thread_id); }
+  void forget(std::uint32_t thread_id);
+  // The process's page faults since the last forget_process(): their figures, and the runs of refaults that
+  // were not taken before.
+  void add_faults_of(std::uint32_t process_id, trace::ProcessorSample& sample) const;
+  std::vector<trace::RefaultRun> take_refaults_of(std::uint32_t process_id);
+  // It has ended, or has a new image.
+  void forget_process(std::uint32_t process_id) { processes_.erase(process_id); }
   std::uint64_t lost() const noexcept { return rings_.lost(); }
 
  private:
   struct ThreadWork {
     PendingWork pending;
+    Refaults::Open faults;
+    std::uint32_t process_id = 0;
     bool makes_calls = false;
   };
 
   void read();
+  Refaults* faults_of(std::uint32_t process_id);
+  void close(ThreadWork& thread);
   std::unordered_map<std::uint32_t, ThreadWork>::iterator add_thread(std::uint32_t thread_id);
   std::uint64_t on_trace_clock(std::uint64_t monotonic_ns) const noexcept;
   void forget_idle();
@@ -60,6 +71,7 @@ class KernelEvents {
   std::string state_ = "off";
   std::vector<KernelRecord> records_;
   std::unordered_map<std::uint32_t, ThreadWork> threads_;
+  std::unordered_map<std::uint32_t, Refaults> processes_;
   TickClock::Moment earlier_;  // at least shortest_base_ns before now_, or 0
   TickClock::Moment now_;
   std::uint64_t next_forget_ns_ = 0;

@@ -63,7 +63,7 @@ void follow_threads_only(perf_event_attr& attributes) {
 }
 
 // Only software events: they need no hardware counters, and so work in virtual machines.
-perf_event_attr attributes_of(std::uint64_t software_event, bool with_children) {
+perf_event_attr attributes_of(std::uint64_t software_event, bool with_children, bool excludes_kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
@@ -71,7 +71,7 @@ perf_event_attr attributes_of(std::uint64_t software_event, bool with_children) 
   attributes.sample_period = 1;
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_IDENTIFIER;
   attributes.sample_id_all = 1;
-  attributes.exclude_kernel = 1;  // required for unprivileged users; switches are reported anyway
+  attributes.exclude_kernel = excludes_kernel ? 1 : 0;
   attributes.exclude_hv = 1;
   attributes.inherit = 1;
   attributes.use_clockid = 1;
@@ -84,6 +84,16 @@ perf_event_attr attributes_of(std::uint64_t software_event, bool with_children) 
 
 int open_event(perf_event_attr& attributes, pid_t process, int cpu) {
   return static_cast<int>(syscall(SYS_perf_event_open, &attributes, process, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+// Page faults of system calls, such as a read into new memory: most users may not see them. Switches and
+// mappings are reported anyway.
+bool may_see_system_calls(pid_t process, bool with_children) {
+  perf_event_attr attributes = attributes_of(PERF_COUNT_SW_PAGE_FAULTS, with_children, false);
+  const int descriptor = open_event(attributes, process, -1);
+  // With `inherit`, an event on every processor cannot have a ring, but it can be opened.
+  if (descriptor >= 0) close(descriptor);
+  return descriptor >= 0;
 }
 
 std::string reason_of(int error_number) {
@@ -147,6 +157,7 @@ std::string KernelRings::open(pid_t process, bool with_children) {
   const long cpus = std::max(sysconf(_SC_NPROCESSORS_CONF), 1L);
   data_bytes_ = std::max(ring_bytes_for(static_cast<std::size_t>(cpus)), page_bytes);
   int error_number = ENODEV;
+  excludes_kernel_ = !may_see_system_calls(process, with_children);
   // The limit of locked memory is shared with the user's other recordings.
   for (; data_bytes_ >= std::max(smallest_ring_bytes, page_bytes); data_bytes_ /= 2) {
     for (int cpu = 0; cpu < cpus; ++cpu) {
@@ -165,7 +176,7 @@ std::string KernelRings::open(pid_t process, bool with_children) {
 
 // 0 or an errno.
 int KernelRings::open_ring(pid_t process, int cpu, bool with_children) {
-  perf_event_attr attributes = attributes_of(PERF_COUNT_SW_PAGE_FAULTS, with_children);
+  perf_event_attr attributes = attributes_of(PERF_COUNT_SW_PAGE_FAULTS, with_children, excludes_kernel_);
   attributes.context_switch = 1;
   attributes.mmap = 1;
   attributes.mmap_data = 1;
@@ -184,7 +195,7 @@ int KernelRings::open_ring(pid_t process, int cpu, bool with_children) {
   ioctl(ring.descriptor, PERF_EVENT_IOC_ID, &ring.fault_id);
   rings_.push_back(ring);
   for (const std::uint64_t end_of_fault : {PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ}) {
-    perf_event_attr ends = attributes_of(end_of_fault, with_children);
+    perf_event_attr ends = attributes_of(end_of_fault, with_children, excludes_kernel_);
     const int descriptor = open_event(ends, process, cpu);
     if (descriptor < 0) return errno;
     joined_.push_back(descriptor);
@@ -234,19 +245,20 @@ bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
     }
     const std::uint64_t body = ring.tail + sizeof header;
     ring.tail += header.size;
-    KernelRecord record;
     if (header.type == PERF_RECORD_SAMPLE) {
       Sample sample{};
       take(body, sample);
-      record = {sample.time_ns, sample.address, 0, sample.thread_id,
-                sample.id == ring.fault_id ? KernelRecordKind::fault : KernelRecordKind::fault_done};
-      records.push_back(record);
+      const bool begins = sample.id == ring.fault_id;
+      const auto kind = begins ? KernelRecordKind::fault : KernelRecordKind::fault_done;
+      records.push_back({sample.time_ns, sample.address, 0, sample.thread_id, sample.process_id, kind});
       continue;
     }
+    KernelRecord record;
     Identity identity{};
     take(ring.tail - sizeof identity, identity);
     record.time_ns = identity.time_ns;
     record.thread_id = identity.thread_id;
+    record.process_id = identity.process_id;
     if (header.type == PERF_RECORD_SWITCH) {
       const bool is_out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
       const bool is_preempted = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;

@@ -12,7 +12,7 @@
 namespace heapwright::collect {
 
 enum class KernelRecordKind : std::uint8_t {
-  fault,       // a page fault from user code begins
+  fault,       // a page fault begins; those of system calls only if the kernel allows it
   fault_done,  // the fault has been handled
   preempted,   // switched out while runnable
   waits,       // switched out to wait
@@ -25,6 +25,7 @@ struct KernelRecord {
   std::uint64_t address = 0;
   std::uint64_t amount = 0;
   std::uint32_t thread_id = 0;  // in the collector's PID namespace
+  std::uint32_t process_id = 0;
   KernelRecordKind kind = KernelRecordKind::fault;
 };
 
@@ -39,6 +40,8 @@ class KernelRings {
   // its children as well. Returns why that failed, or "". After a failure nothing is open.
   std::string open(pid_t process, bool with_children);
   bool is_open() const noexcept { return !rings_.empty(); }
+  // Whether page faults in system calls have records, too.
+  bool sees_system_calls() const noexcept { return !excludes_kernel_; }
   // A reader at this interval finds the rings at most half full, however fast the program faults.
   std::uint64_t longest_pause_ns() const noexcept;
   // One load per CPU.
@@ -66,6 +69,7 @@ class KernelRings {
   std::vector<Ring> rings_;
   std::vector<int> joined_;  // events that write to a ring of rings_
   std::size_t data_bytes_ = 0;
+  bool excludes_kernel_ = true;
   std::uint64_t lost_ = 0;
 };
 

@@ -17,7 +17,8 @@ bool PendingWork::Part::is_within(std::uint64_t begin_ns, std::uint64_t end_ns) 
   return middle_ns >= begin_ns && middle_ns <= end_ns;
 }
 
-void PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::size_t most_parts) {
+std::uint64_t PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::size_t most_parts) {
+  std::uint64_t fault_ns = 0;
   last_ns_ = std::max(last_ns_, time_ns);
   switch (record.kind) {
     case KernelRecordKind::fault:
@@ -26,7 +27,7 @@ void PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::si
       push(time_ns, time_ns, {.faults = 1});
       break;
     case KernelRecordKind::fault_done:
-      end_fault(time_ns);
+      fault_ns = end_fault(time_ns);
       break;
     case KernelRecordKind::preempted:
     case KernelRecordKind::waits:
@@ -50,11 +51,12 @@ void PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::si
       break;
   }
   if (parts_.size() - next_ > most_parts) make_room(most_parts);
+  return fault_ns;
 }
 
 // The fault's own part may not be the last one: the thread slept or was interrupted meanwhile.
-void PendingWork::end_fault(std::uint64_t time_ns) {
-  if (fault_ns_ == 0 || time_ns < fault_ns_) return;
+std::uint64_t PendingWork::end_fault(std::uint64_t time_ns) {
+  if (fault_ns_ == 0 || time_ns < fault_ns_) return 0;
   const std::uint64_t took_ns = time_ns - fault_ns_;
   const std::uint64_t work_ns = took_ns - std::min(fault_off_ns_, took_ns);
   const bool is_at_hand = next_ < parts_.size() && parts_.back().first_ns == fault_ns_ &&
@@ -66,6 +68,7 @@ void PendingWork::end_fault(std::uint64_t time_ns) {
     push(fault_ns_, time_ns, {.fault_ns = work_ns});
   }
   fault_ns_ = 0;
+  return work_ns;
 }
 
 void PendingWork::add_gap(std::uint64_t from_ns, std::uint64_t to_ns) {

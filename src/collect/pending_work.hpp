@@ -16,8 +16,9 @@ class PendingWork {
  public:
   // `time_ns`: the record's time on the trace's clock. A thread's records come in order of time, or nearly
   // so. At most `most_parts` records (at least 2) are kept separately: beyond that, neighbours are merged and
-  // belong to the call that contains their middle.
-  void add(const KernelRecord& record, std::uint64_t time_ns, std::size_t most_parts);
+  // belong to the call that contains their middle. Returns the work of the page fault that this record ends,
+  // or 0.
+  std::uint64_t add(const KernelRecord& record, std::uint64_t time_ns, std::size_t most_parts);
   // Records of [from, to] were lost, from any thread.
   void add_gap(std::uint64_t from_ns, std::uint64_t to_ns);
 
@@ -39,7 +40,7 @@ class PendingWork {
     bool is_within(std::uint64_t begin_ns, std::uint64_t end_ns) const noexcept;
   };
   void push(std::uint64_t first_ns, std::uint64_t last_ns, const trace::KernelWork& work);
-  void end_fault(std::uint64_t time_ns);
+  std::uint64_t end_fault(std::uint64_t time_ns);
   void make_room(std::size_t most_parts);
 
   std::vector<Part> parts_;  // those before next_ are finished

@@ -55,6 +55,7 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
   file_.write(metadata_);
   look_at_code(context_.clock.now_ns());
+  processor_.begin(watch_, name.is_first_image, context.clock.now_ns());
   const bool is_file = context.output_descriptor < 0;
   if (context.options.room_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.room_bytes);
 }
@@ -92,6 +93,11 @@ std::string ProcessRecording::command_line() const {
     for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
   }
   return text.empty() ? started_as(block_) : text;
+}
+
+// In another PID namespace, its ids would be those of other threads here.
+KernelEvents* ProcessRecording::kernel() const noexcept {
+  return name_.is_elsewhere ? nullptr : context_.kernel_events;
 }
 
 std::uint64_t ProcessRecording::waiting_events() const noexcept {
@@ -142,10 +148,8 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  // In another PID namespace, its id would be another thread's id here.
-  owner.drain =
-      std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
-                                  name_.is_elsewhere ? nullptr : context_.kernel_events, lane.thread_id);
+  owner.drain = std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
+                                            kernel(), lane.thread_id);
   owner.generation = lane.generation.load(std::memory_order_relaxed);
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
@@ -260,9 +264,11 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   if (scanner_.is_exit_asked()) {
     memory_.hurry();
     watch_.add_code_files(code_files_);
+    processor_.hurry();
   }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
+  processor_.sample(watch_, kernel(), name_.process_id, now_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;
   next_write_ns_ = now_ns + write_interval_ns;
@@ -326,10 +332,13 @@ void ProcessRecording::write_pending() {
   std::erase_if(pending_threads_, [](const trace::Thread& thread) { return thread.index >= most_threads; });
   file_.write(pending_threads_);
   file_.write(memory_.pending);
+  file_.write(processor_.pending);
+  if (kernel() != nullptr) file_.write(kernel()->take_refaults_of(name_.process_id));
   file_.write(std::span(context_.switches.all()).subspan(switches_written_));
   switches_written_ = context_.switches.all().size();
   pending_threads_.clear();
   memory_.pending.clear();
+  processor_.pending.clear();
 }
 
 // The most memory that the used parts of tables and rings can hold.
@@ -368,6 +377,10 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
     write_lane(owner);
     end_thread(owner, block_.lanes[&owner - lanes_.data()], 0);
   }
+  if (kernel() != nullptr) kernel()->catch_up();
+  // After exec, the next image has begun to use the same clock.
+  if (reason != trace::EndReason::replaced) processor_.hurry();
+  processor_.sample(watch_, kernel(), name_.process_id, std::max(end_ns, last_event_ns_));
   write_pending();
   const TickConversion& clock = context_.clock.conversion();
   metadata_.self_cost_allocation_ns =
@@ -389,6 +402,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
   for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
   file_.write(metadata_);
+  if (kernel() != nullptr) kernel()->forget_process(name_.process_id);
 
   FileSummary summary;
   summary.end.reason = file_.is_failed() ? trace::EndReason::write_failed : reason;

@@ -16,6 +16,7 @@
 #include "collect/memory_sampler.hpp"
 #include "collect/options.hpp"
 #include "collect/process_watch.hpp"
+#include "collect/processor_sampler.hpp"
 #include "collect/residency_scanner.hpp"
 #include "collect/stack_definitions.hpp"
 #include "collect/switch_history.hpp"
@@ -75,7 +76,8 @@ struct DrainResult {
 struct ProcessName {
   std::uint32_t process_id = 0;
   std::uint32_t parent_process_id = 0;
-  bool is_elsewhere = false;  // in another PID namespace
+  bool is_elsewhere = false;   // in another PID namespace
+  bool is_first_image = true;  // false: the process has used CPU time before, in another image or unrecorded
 };
 
 class ProcessRecording {
@@ -147,6 +149,7 @@ class ProcessRecording {
   trace::Metadata describe() const;
   std::string command_line() const;
   std::uint64_t dropped() const noexcept;
+  KernelEvents* kernel() const noexcept;
 
   RecordingContext& context_;
   session::ProcessBlock& block_;
@@ -161,6 +164,7 @@ class ProcessRecording {
   std::vector<trace::Thread> pending_threads_;
   std::size_t switches_written_ = 0;
   MemorySampler memory_;
+  ProcessorSampler processor_;
   ResidencyScanner scanner_;
   std::optional<TraceRoller> roller_;  // with --room
   std::uint64_t next_write_ns_ = 0;

@@ -21,6 +21,14 @@ struct MemoryReading {
   std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
 };
 
+// Since the process began, over exec; 0 for what is not known.
+struct ProcessorReading {
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t system_ns = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+};
+
 class ProcessWatch {
  public:
   // `is_elsewhere`: its threads are identified by their numbers in another PID namespace.
@@ -45,6 +53,8 @@ class ProcessWatch {
   // Empty when the thread is gone.
   std::string thread_name(std::uint32_t thread_id);
   bool read_memory(MemoryReading& reading);
+  // Also of a process that has ended, until it is reaped.
+  bool read_processor(ProcessorReading& reading) const;
   // Arguments separated by spaces; empty when they cannot be read.
   std::string command_line() const;
   // In /proc.
@@ -61,9 +71,13 @@ class ProcessWatch {
   std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // by the id it reports, if is_elsewhere_
   int process_file_ = -1;  // pidfd; -1: out of descriptors, polled by id instead
   int status_file_ = -1;
+  int stat_file_ = -1;
   int charge_file_ = -1;  // of its initial cgroup
   bool is_gone_ = false;
 };
+
+// From /proc/PID/stat; its times are in ticks. False: not understood.
+bool parse_processor(const std::string& stat, std::uint64_t tick_ns, ProcessorReading& reading);
 
 // The memory lines of /proc/PID/status.
 MemoryReading parse_memory(const std::string& status);

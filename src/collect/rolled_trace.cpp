@@ -99,6 +99,15 @@ void RolledTrace::Making::write_tables(trace::Writer& writer) const {
   writer.write(std::span<const trace::Frame>(old_.frames()));
   writer.write(std::span<const trace::StackNode>(old_.stacks()).subspan(1));
   writer.write(std::span<const trace::Switch>(old_.switches()));
+  const auto is_before = [this](const auto& one) { return one.time_ns < from_ns_; };
+  std::vector<trace::ProcessorSample> processor = old_.processor_samples();
+  const auto kept_from = std::find_if_not(processor.begin(), processor.end(), is_before);
+  // Only the base of what is forgotten.
+  if (kept_from != processor.begin()) processor.erase(processor.begin() + 1, kept_from);
+  writer.write(std::span<const trace::ProcessorSample>(processor));
+  std::vector<trace::RefaultRun> refaults = old_.refaults();
+  std::erase_if(refaults, is_before);
+  writer.write(std::span<const trace::RefaultRun>(refaults));
   const std::span<const trace::MemorySample> samples = old_.memory_samples();
   const auto later = std::partition_point(samples.begin(), samples.end(),
                                           [this](const auto& sample) { return sample.time_ns < from_ns_; });

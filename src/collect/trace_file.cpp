@@ -40,6 +40,9 @@ void TraceFile::write(std::span<const trace::Thread> threads) { write_in_parts(t
 void TraceFile::write(std::span<const trace::MemorySample> samples) { write_in_parts(samples); }
 void TraceFile::write(std::span<const trace::Switch> switches) { write_in_parts(switches); }
 
+void TraceFile::write(std::span<const trace::ProcessorSample> samples) { write_in_parts(samples); }
+void TraceFile::write(std::span<const trace::RefaultRun> runs) { write_in_parts(runs); }
+
 void TraceFile::write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings) {
   if (!is_failed()) note(writer_->write_mappings(number, mappings));
 }

@@ -23,6 +23,10 @@ class ReaderSource final : public Source {
   const std::vector<trace::Thread>& threads() const override { return reader_.threads(); }
   const std::vector<trace::MemorySample>& memory_samples() const override { return reader_.memory_samples(); }
   const std::vector<trace::Switch>& switches() const override { return reader_.switches(); }
+  const std::vector<trace::ProcessorSample>& processor_samples() const override {
+    return reader_.processor_samples();
+  }
+  const std::vector<trace::RefaultRun>& refaults() const override { return reader_.refaults(); }
   const trace::End& end() const override { return reader_.end(); }
   const std::vector<trace::EventChunk>& event_chunks() const override { return reader_.event_chunks(); }
   const std::vector<trace::Damage>& damage() const override { return reader_.damage(); }

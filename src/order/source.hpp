@@ -29,6 +29,8 @@ class Source {
   virtual const std::vector<trace::Thread>& threads() const = 0;
   virtual const std::vector<trace::MemorySample>& memory_samples() const = 0;
   virtual const std::vector<trace::Switch>& switches() const = 0;
+  virtual const std::vector<trace::ProcessorSample>& processor_samples() const = 0;
+  virtual const std::vector<trace::RefaultRun>& refaults() const = 0;
   virtual const trace::End& end() const = 0;
   virtual const std::vector<trace::EventChunk>& event_chunks() const = 0;
   virtual const std::vector<trace::Damage>& damage() const = 0;

@@ -125,6 +125,14 @@ std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count
   return get_records<Switch>(source, count);
 }
 
+std::vector<ProcessorSample> decode_processor_samples(base::ByteSource source, std::uint32_t count) {
+  return get_records<ProcessorSample>(source, count);
+}
+
+std::vector<RefaultRun> decode_refaults(base::ByteSource source, std::uint32_t count) {
+  return get_records<RefaultRun>(source, count);
+}
+
 std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count) {
   return get_records<NamedObject>(source, count);
 }

@@ -95,6 +95,14 @@ void encode_records(std::span<const Switch> switches, Bytes& out) {
   for (const Switch& change : switches) put_fields(out, change);
 }
 
+void encode_records(std::span<const ProcessorSample> samples, Bytes& out) {
+  for (const ProcessorSample& sample : samples) put_fields(out, sample);
+}
+
+void encode_records(std::span<const RefaultRun> runs, Bytes& out) {
+  for (const RefaultRun& run : runs) put_fields(out, run);
+}
+
 void encode_records(std::span<const NamedObject> objects, Bytes& out) {
   for (const NamedObject& object : objects) put_fields(out, object);
 }

@@ -172,6 +172,10 @@ const std::vector<MemorySample>& Reader::memory_samples() const noexcept {
   return state_->tables.memory_samples;
 }
 const std::vector<Switch>& Reader::switches() const noexcept { return state_->tables.switches; }
+const std::vector<ProcessorSample>& Reader::processor_samples() const noexcept {
+  return state_->tables.processor_samples;
+}
+const std::vector<RefaultRun>& Reader::refaults() const noexcept { return state_->tables.refaults; }
 const EmbeddedNames* Reader::names() const noexcept {
   return state_->tables.has_names ? &state_->tables.names : nullptr;
 }

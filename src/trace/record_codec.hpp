@@ -33,6 +33,8 @@ void encode_records(std::span<const Module> modules, Bytes& out);
 void encode_records(std::span<const Thread> threads, Bytes& out);
 void encode_records(std::span<const MemorySample> samples, Bytes& out);
 void encode_records(std::span<const Switch> switches, Bytes& out);
+void encode_records(std::span<const ProcessorSample> samples, Bytes& out);
+void encode_records(std::span<const RefaultRun> runs, Bytes& out);
 void encode_records(std::span<const NamedObject> objects, Bytes& out);
 void encode_records(const End& end, Bytes& out);
 // One entry of the index, after the one at `previous_offset`.
@@ -47,6 +49,8 @@ std::vector<Module> decode_modules(base::ByteSource source, std::uint32_t count)
 std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count);
 std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::uint32_t count);
 std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count);
+std::vector<ProcessorSample> decode_processor_samples(base::ByteSource source, std::uint32_t count);
+std::vector<RefaultRun> decode_refaults(base::ByteSource source, std::uint32_t count);
 std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count);
 End decode_end(base::ByteSource source, std::uint32_t count);
 std::vector<IndexEntry> decode_index(base::ByteSource source, std::uint32_t count);

@@ -28,6 +28,8 @@ enum class ChunkKind : std::uint16_t {
   residency = 12,  // one scan
   names = 13,      // see names.hpp
   named_objects = 14,
+  processor_samples = 15,
+  refaults = 16,
 };
 
 template <typename Of, typename Record>
@@ -200,6 +202,52 @@ void fields(Of& of, const Visit& visit) {
   visit("resident_shared_bytes", of.resident_shared_bytes);
   visit("page_table_bytes", of.page_table_bytes);
   visit("cgroup_charge_bytes", of.cgroup_charge_bytes);
+}
+
+// What the kernel has counted of the process up to one moment: all figures only grow. The first sample is the
+// base: what an earlier image of the process, or the time before attaching, has used.
+struct ProcessorSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t cpu_ns = 0;     // of all its threads, including ended ones
+  std::uint64_t system_ns = 0;  // of this, in the kernel
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  // By the kernel's records of single page faults, which may be incomplete; 0 without them.
+  std::uint64_t seen_faults = 0;
+  std::uint64_t seen_fault_ns = 0;
+  std::uint64_t refaults = 0;  // of these, on pages that had faulted before
+  std::uint64_t refault_ns = 0;
+};
+
+template <IsRecord<ProcessorSample> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("time_ns", of.time_ns);
+  visit("cpu_ns", of.cpu_ns);
+  visit("system_ns", of.system_ns);
+  visit("minor_faults", of.minor_faults);
+  visit("major_faults", of.major_faults);
+  visit("seen_faults", of.seen_faults);
+  visit("seen_fault_ns", of.seen_fault_ns);
+  visit("refaults", of.refaults);
+  visit("refault_ns", of.refault_ns);
+}
+
+// Page faults of one thread on consecutive pages, each of which had had a page fault before.
+struct RefaultRun {
+  std::uint64_t time_ns = 0;  // of the last
+  std::uint64_t page = 0;     // the first, address / 4096
+  std::uint64_t pages = 0;
+  std::uint64_t fault_ns = 0;
+  std::uint64_t weight = 1;  // how many runs it stands for: of many, only some are stored
+};
+
+template <IsRecord<RefaultRun> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("time_ns", of.time_ns);
+  visit("page", of.page);
+  visit("pages", of.pages);
+  visit("fault_ns", of.fault_ns);
+  visit("weight", of.weight);
 }
 
 // When the session's recording was switched on or off (--paused, the control file, the program itself). It is

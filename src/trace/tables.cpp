@@ -27,6 +27,10 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
       return "a table of memory samples";
     case ChunkKind::switches:
       return "the list of pauses";
+    case ChunkKind::processor_samples:
+      return "a table of processor time";
+    case ChunkKind::refaults:
+      return "a table of page faults";
     case ChunkKind::names:
     case ChunkKind::named_objects:
       return "a table of names";
@@ -35,6 +39,12 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
     default:
       return {};
   }
+}
+
+template <typename Record>
+void append(const std::vector<Record>& records, std::size_t most, std::vector<Record>& to) {
+  if (records.size() > most - to.size()) throw TraceError("it holds more records than any recorder's");
+  to.insert(to.end(), records.begin(), records.end());
 }
 
 // Makes room for the ids up to `end`, if that is allowed; false otherwise.
@@ -108,10 +118,18 @@ void TableLoader::add(const IndexEntry& entry) {
       add_threads(entry);
       break;
     case ChunkKind::memory_samples:
-      add_memory_samples(entry);
+      append(decode_memory_samples(unpack(entry), entry.header.count), max_memory_samples,
+             tables_.memory_samples);
       break;
     case ChunkKind::switches:
-      add_switches(entry);
+      append(decode_switches(unpack(entry), entry.header.count), max_switches, tables_.switches);
+      break;
+    case ChunkKind::processor_samples:
+      append(decode_processor_samples(unpack(entry), entry.header.count), max_processor_samples,
+             tables_.processor_samples);
+      break;
+    case ChunkKind::refaults:
+      append(decode_refaults(unpack(entry), entry.header.count), max_refault_runs, tables_.refaults);
       break;
     case ChunkKind::names:
       add_names(entry);
@@ -165,22 +183,6 @@ void TableLoader::add_threads(const IndexEntry& entry) {
     }
     tables_.threads[thread.index] = std::move(thread);
   }
-}
-
-void TableLoader::add_memory_samples(const IndexEntry& entry) {
-  const auto samples = decode_memory_samples(unpack(entry), entry.header.count);
-  if (samples.size() > max_memory_samples - tables_.memory_samples.size()) {
-    throw TraceError("it holds more samples than any recorder's");
-  }
-  tables_.memory_samples.insert(tables_.memory_samples.end(), samples.begin(), samples.end());
-}
-
-void TableLoader::add_switches(const IndexEntry& entry) {
-  const auto switches = decode_switches(unpack(entry), entry.header.count);
-  if (switches.size() > max_switches - tables_.switches.size()) {
-    throw TraceError("it holds more pauses than any recorder's");
-  }
-  tables_.switches.insert(tables_.switches.end(), switches.begin(), switches.end());
 }
 
 void TableLoader::add_names(const IndexEntry& entry) {

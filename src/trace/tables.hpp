@@ -24,6 +24,8 @@ struct Tables {
   std::vector<Thread> threads;
   std::vector<MemorySample> memory_samples;
   std::vector<Switch> switches;
+  std::vector<ProcessorSample> processor_samples;
+  std::vector<RefaultRun> refaults;
   EmbeddedNames names;
   bool has_names = false;  // even if unreadable
   End end;
@@ -50,8 +52,6 @@ class TableLoader {
   void add_stacks(const IndexEntry& entry);
   void add_modules(const IndexEntry& entry);
   void add_threads(const IndexEntry& entry);
-  void add_memory_samples(const IndexEntry& entry);
-  void add_switches(const IndexEntry& entry);
   void add_names(const IndexEntry& entry);
   void add_named_objects(const IndexEntry& entry);
 

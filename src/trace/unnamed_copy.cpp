@@ -100,6 +100,8 @@ void write_tables(const Reader& reader, const EmbeddedNames& names, const Replac
   writer.write(names);
   writer.write(std::span<const MemorySample>(reader.memory_samples()));
   writer.write(std::span<const Switch>(reader.switches()));
+  writer.write(std::span<const ProcessorSample>(reader.processor_samples()));
+  writer.write(std::span<const RefaultRun>(reader.refaults()));
 }
 
 void write_scans(const Reader& reader, const Replacements& with, Writer& writer) {

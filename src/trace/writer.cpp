@@ -210,6 +210,16 @@ bool Writer::write(std::span<const Switch> switches) {
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
+bool Writer::write(std::span<const ProcessorSample> samples) {
+  return state_->write_parts(ChunkKind::processor_samples, samples, 0,
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
+bool Writer::write(std::span<const RefaultRun> runs) {
+  return state_->write_parts(ChunkKind::refaults, runs, 0,
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
 bool Writer::write(const EmbeddedNames& names) {
   State& state = *state_;
   const std::size_t frames = names.first_location.empty() ? 0 : names.first_location.size() - 1;

@@ -42,6 +42,8 @@ class Writer {
   bool write(std::span<const Thread> threads);  // the last record of an index wins
   bool write(std::span<const MemorySample> samples);
   bool write(std::span<const Switch> switches);
+  bool write(std::span<const ProcessorSample> samples);
+  bool write(std::span<const RefaultRun> runs);
   bool write(const EmbeddedNames& names);
   // A list of mappings, by its number, and a scan that refers to one.
   bool write_mappings(std::uint32_t number, std::span<const Mapping> mappings);

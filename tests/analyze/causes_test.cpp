@@ -60,8 +60,11 @@ TEST(Causes, TheLargestShareIsTheCause) {
   };
   EXPECT_EQ(cause({.faults = 9, .fault_ns = 60'000}), SlowCause::page_faults);
   EXPECT_EQ(cause({.faults = 9, .fault_ns = 40'000}), SlowCause::own_work);
-  EXPECT_EQ(cause({.faults = 9, .preemptions = 1, .fault_ns = 30'000, .preempted_ns = 60'000}),
+  EXPECT_EQ(cause({.faults = 9, .preemptions = 1, .fault_ns = 15'000, .preempted_ns = 81'000}),
             SlowCause::preempted);
+  EXPECT_EQ(cause({.faults = 9, .preemptions = 1, .fault_ns = 25'000, .preempted_ns = 70'000}),
+            SlowCause::page_faults)
+      << "30 us of its own: slow on an idle machine, too";
   EXPECT_EQ(cause({.waits = 2, .preemptions = 1, .waited_ns = 60'000, .preempted_ns = 30'000}),
             SlowCause::waited);
   EXPECT_EQ(cause({.mappings = 1}), SlowCause::mapping);
@@ -174,6 +177,24 @@ TEST(Causes, ASmallFreeMergesNothing) {
   for (std::uint64_t i = 0; i < 2999; ++i) trace.free(0, 400'000 + i * 100, 0x100000 + i * 64);
   trace.free(0, 800'000, 0x100000 + 2999 * 64, 60'000);
   EXPECT_EQ(facts_of(trace).slowest[0].cause, static_cast<std::uint8_t>(SlowCause::own_work));
+}
+
+// The list of the blocks has its own mapping: its end merges nothing, the next large request does.
+TEST(Causes, TheEndOfAMappingBetweenMergesNothing) {
+  auto trace = trace_with_kernel_records();
+  std::uint64_t now_ns = 0;
+  constexpr std::uint64_t blocks = 5000;
+  trace.add(0, {EventKind::new_plain, now_ns += 1000, 400, 200'000, 200'688, 0x7f0000001010, 0, 5, 0, {}});
+  for (std::uint64_t i = 0; i < blocks; ++i) trace.malloc(0, now_ns += 100, 0x100000 + i * 64, 4);
+  for (std::uint64_t i = 0; i < blocks; ++i) trace.free(0, now_ns += 100, 0x100000 + i * 64);
+  trace.add(0, call(EventKind::delete_sized, now_ns += 1000, 90'000, 0, 0x7f0000001010));
+  trace.add(0, call(EventKind::malloc_, now_ns += 100'000, 230'000, 1024, 0x900000,
+                    {.preemptions = 9, .preempted_ns = 150'000}));
+  const Facts facts = facts_of(trace);
+  ASSERT_GE(facts.slowest.size(), 2U);
+  EXPECT_EQ(facts.slowest[0].cause, static_cast<std::uint8_t>(SlowCause::consolidation));
+  EXPECT_EQ(facts.slowest[0].small_frees, blocks);
+  EXPECT_EQ(facts.slowest[1].cause, static_cast<std::uint8_t>(SlowCause::own_mapping));
 }
 
 TEST(Causes, OnlyAllocatorsThatDeferMergingConsolidate) {

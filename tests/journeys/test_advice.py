@@ -24,6 +24,7 @@ RULES = (
     "node_pool",
     "object_pool",
     "private_heap",
+    "refaults",
     "reserve",
     "reused_buffer",
     "setting",
@@ -120,4 +121,4 @@ def test_sqlite_has_nothing_worth_fixing(record: Record) -> None:
     answer = advice(recording.trace().path)
     assert answer["advice"] == []
     assert answer["findings"] and answer["findings"][0].startswith("no rule found anything (")
-    assert "% of their threads' time" in answer["findings"][0]
+    assert "% of CPU time" in answer["findings"][0]

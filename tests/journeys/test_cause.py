@@ -195,7 +195,7 @@ def test_large_blocks_in_the_heap_are_the_raised_threshold(record: Record) -> No
     assert (answer["verdict"], answer["cause"]) == ("fragmented", "threshold")
     assert answer["raises"][-1]["function"] == "first_buffer"
     assert answer["raises"][-1]["bytes"] == pytest.approx(8 * MEBIBYTE, abs=8192)
-    fixed = {"MALLOC_MMAP_THRESHOLD_": "131072"}
+    fixed = {"MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "131072"}
     real = run_alone("threshold") - run_alone("threshold", **fixed)
     assert answer["by_kind"]["threshold"] == pytest.approx(real, rel=0.05)
     assert remedy(answer, "MALLOC_MMAP_THRESHOLD_")["helps"] == "yes"

@@ -33,6 +33,8 @@ class MemoryTrace final : public Source {
   std::vector<trace::Thread> thread_records;
   std::vector<trace::MemorySample> samples;
   std::vector<trace::Switch> switch_records;
+  std::vector<trace::ProcessorSample> processor_records;
+  std::vector<trace::RefaultRun> refault_records;
   trace::End end_record{trace::EndReason::exited, 0, 0, 0, 0, 0};
   std::vector<trace::Damage> damage_records;
   std::vector<trace::Module> module_records;
@@ -98,6 +100,8 @@ class MemoryTrace final : public Source {
   const std::vector<trace::Thread>& threads() const override { return thread_records; }
   const std::vector<trace::MemorySample>& memory_samples() const override { return samples; }
   const std::vector<trace::Switch>& switches() const override { return switch_records; }
+  const std::vector<trace::ProcessorSample>& processor_samples() const override { return processor_records; }
+  const std::vector<trace::RefaultRun>& refaults() const override { return refault_records; }
   const trace::End& end() const override { return end_record; }
   const std::vector<trace::EventChunk>& event_chunks() const override { return chunks_; }
   const std::vector<trace::Damage>& damage() const override { return damage_records; }

@@ -197,7 +197,7 @@ void preempted() {
   const std::uint64_t begin_ns = now_ns();
   const std::uint64_t begin_cpu_ns = thread_cpu_ns();
   while (now_ns() - begin_ns < 1'000'000'000) {
-    for (int i = 0; i < 10; ++i) free(calloc(1, 1'000'000));
+    for (int i = 0; i < 10; ++i) free(calloc(1, 300'000));
   }
   note("off_ns", now_ns() - begin_ns - (thread_cpu_ns() - begin_cpu_ns));
   note("preemptions", static_cast<std::uint64_t>(usage().ru_nivcsw - before.ru_nivcsw));

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from heapwright.explain.advice import RULES, heap_steps, reserve, small_vector, words
+from heapwright.explain.advice import answer as advice_answer
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.model import KIND_NAMES
 from test_explain import check, explained, made, printed
@@ -18,6 +19,7 @@ from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
 
 PROJECT = Path(__file__).resolve().parents[2]
 BY_NAME = {rule.name: rule for rule in RULES}
+NO_FAULTS = Made(minor_faults=0, major_faults=0, system_ns=0, seen_faults=0, seen_fault_ns=0, heap_refaults=0)
 
 
 def answer_of(trace: MadeTrace, path: Path) -> dict[str, Any]:
@@ -66,13 +68,50 @@ def test_c_is_told_without_a_part(tmp_path: Path) -> None:
 
 
 def test_below_the_floor_nothing_is_said_but_how_much_that_is(tmp_path: Path) -> None:
-    answer = answer_of(turned_over(NEW, DELETE, 2000, 80), tmp_path)
+    answer = answer_of(turned_over(NEW, DELETE, 2000, 80).used(20_000_000), tmp_path)
     assert answer["advice"] == []
-    assert answer["largest_below"]["rule"] == "object_pool"
-    assert answer["largest_below"]["gain_ns"] < 1_000_000
+    assert answer["below"]["rules"] == ["object_pool"]
+    assert 0 < answer["below"]["gain_ns"] < 1_000_000
     (finding,) = answer["findings"]
     assert finding["text"].startswith("no rule found anything (explain --check or heapwright replay FILE")
-    assert ": all heap calls took 4.0 %" in finding["text"]
+    assert ": all heap calls took 4.0 % of CPU time" in finding["text"]
+
+
+def test_where_page_faults_could_not_be_seen_it_is_not_said_that_nothing_is_to_be_gained(
+    tmp_path: Path,
+) -> None:
+    made = turned_over(NEW, DELETE, 2000, 80).meta("condition", "kernel_events\tnot allowed here")
+    (finding,) = answer_of(made, tmp_path)["findings"]
+    assert finding["text"].startswith(
+        "the time to be gained is unknown: page faults could not be seen (not allowed here); all heap calls took"
+    )
+
+
+def test_what_could_be_gained_is_a_sum_that_never_exceeds_what_there_is() -> None:
+    def below(*gains: tuple[int, int, bool]) -> dict[str, Any]:
+        found = [
+            Made(
+                advice=Made(sites=(site,), time_ns=time_ns, bytes=0, confidence="high"),
+                rule=Made(name=f"rule{number}", stands_beside=beside, of_resident=False),
+            )
+            for number, (site, time_ns, beside) in enumerate(gains)
+        ]
+        facts = Made(totals=Made(allocator_ns=1000), kernel=Made(fault_ns=0), processor=NO_FAULTS)
+        report = Made(facts=facts, cpu_ns=50_000)
+        of = Made(facts=facts, report=report, time_ns=50_000, peak_bytes=0, resident_bytes=0)
+        source: Any = Made(below=found, of=of)
+        return advice_answer._below(source, {})
+
+    assert below((1, 300, False), (2, 200, False))["gain_ns"] == 500
+    assert below((1, 300, False), (1, 200, False))["gain_ns"] == 300, "one change a site"
+    assert below((1, 900, False), (2, 800, False))["gain_ns"] == 1000, "all the time in the allocator"
+    assert below((1, 300, False), (1, 900, True))["gain_ns"] == 1000
+    assert below()["changes"] == 0
+    none = {"allocator_share": 0.36, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below()}
+    assert words.nothing(none) == (
+        "no advice, though all heap calls took 36.0 % of CPU time, without the recorder's: no rule knows this; "
+        "`heapwright lint` looks at the source"
+    )
 
 
 def test_samples_are_asked_only_what_they_tell(tmp_path: Path) -> None:

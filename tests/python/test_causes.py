@@ -248,11 +248,14 @@ def test_a_trim_threshold_that_is_set_keeps_large_blocks_mapped_apart() -> None:
     """Four threads' vectors of strings: 5 MiB less by either setting, of the tops of arenas."""
     parts = [one._replace(above_last_bytes=4 << 20, large_free_bytes=FREE) for one in two_arenas()]
     of = case({}, *parts, peak=2 * FREE, threshold=2 * FREE)
-    assert (remedy(of, "end").helps, remedy(of, "end").bytes) == ("no", 0), "nothing raised it"
+    small = case({}, *parts, peak=2 * FREE)
+    assert (remedy(small, "end").helps, remedy(small, "end").bytes) == ("no", 0), "nothing raised it"
     raised = of._replace(raises=(ThresholdRaise(0, 1 << 20, 0),))
     found = remedy(raised, "end")
-    assert (found.what, found.helps, found.bytes) == ("MALLOC_TRIM_THRESHOLD_=131072", "yes", 2 * FREE)
-    assert found.replay_set == "glibc.trim_threshold=131072"
+    pair = "MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072"
+    assert (found.what, found.helps, found.bytes) == (pair, "yes", 2 * FREE)
+    assert [one.what for one in remedies(raised)].count(pair) == 1
+    assert found.replay_set == "glibc.trim_threshold=131072,mmap_threshold=131072"
     fixed = case({"MALLOC_MMAP_THRESHOLD_": "1000000"}, *parts)._replace(raises=raised.raises)
     assert remedy(fixed, "end").bytes == 0, "it is fixed already"
 
@@ -291,11 +294,12 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     of = case({}, part(MAIN_HEAP, held), sites=((site, own),), top=held)
     of = of._replace(raises=(ThresholdRaise(0, 31 * MEBIBYTE, 0),))
     found = remedy(of, "move")
-    assert found.what.endswith(", together with MALLOC_TRIM_THRESHOLD_=131072")
+    pair = "MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072"
+    assert found.what.endswith(f", together with {pair}")
     assert "a private heap alone returns 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
     answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
-    assert cause_words._best(answer).endswith("private heap, together with MALLOC_TRIM_THRESHOLD_=131072")
+    assert cause_words._best(answer).endswith(f"private heap, together with {pair}")
     # Below other blocks malloc_trim is needed, which looks at no threshold.
     assert kept(separation(held, held + 1), 62 * MEBIBYTE).saves_least_bytes == held
     assert kept(separation(held), 320 << 10).saves_least_bytes == held - (320 << 10)
@@ -400,7 +404,10 @@ def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
 
 
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:
-    answer = {"allocator_share": 0.01, "durations_recorded": True, "largest_below": {"rule": ""}, "searched": []}
+    below = {"changes": 0, "gain_ns": 0, "gain_bytes": 0, "gain_resident_bytes": 0}
+    answer = {
+        "allocator_share": 0.01, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below, "searched": [],
+    }  # fmt: skip
     assert words.nothing({**answer, "keeps_free_memory": False}).startswith("no rule found anything (")
     text = words.nothing({**answer, "keeps_free_memory": True})
     assert text.startswith(

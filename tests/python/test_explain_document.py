@@ -32,7 +32,11 @@ document = pictures((project / "docs/explain-tables.md").read_text(encoding="utf
 printed = pictures((Path(__file__).parent / "snapshots/explain-200.txt").read_text(encoding="utf-8"))
 
 
-SAYS_ITS_FIGURES = ("cause", "slow_calls")  # in its title: the document has another recording's
+SAYS_ITS_FIGURES = (
+    "cause",
+    "slow_calls",
+    "page_faults",
+)  # in its title: the document has another recording's
 
 
 def headings(line: str) -> list[str]:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one trace, and the answer to each question
 """explain --json of a trace whose every figure was worked out by hand.
 
 The calls, two threads, times in ns. P, S, M and A are the sites parse, serve,
@@ -180,6 +181,9 @@ ANSWERS: dict[str, Any] = {
             {**A, "begin_ns": 240_000, "duration_ns": 1000, "kind": "munmap", "size_bytes": 4096},
             {**S, "begin_ns": 144_000, "duration_ns": 640, "kind": "realloc", "thread": 1, "size_bytes": 128},
         ],
+    },
+    "page_faults": {
+        "not_seen": "not in traces of this old version", "minor_faults": 0, "again_of_heap": 0, "sites": [],
     },
     "sizes": {
         "classes": [

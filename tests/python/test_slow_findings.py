@@ -18,7 +18,13 @@ def answer(duration_ns: int, longest_ns: int) -> dict[str, Any]:
         "longest_ns": longest_ns,
         "evidence": "so",
     }
-    return {"thread_time_ns": 1_000_000_000, "patterns": [pattern], "causes": [], "calls": []}
+    return {
+        "cpu_ns": 1_000_000_000,
+        "thread_time_ns": 9_000_000_000,
+        "patterns": [pattern],
+        "causes": [],
+        "calls": [],
+    }
 
 
 @pytest.mark.parametrize(

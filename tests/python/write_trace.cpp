@@ -6,6 +6,8 @@
 //   thread INDEX ID "NAME" FIRST EXIT        memory TIME ANONYMOUS [FILE SWAPPED RECORDER SHARED]
 //   event THREAD KIND BEGIN DURATION SIZE USABLE ADDRESS OLD STACK ALIGNMENT-LOG2
 //   switch TIME IS-ON
+//   processor TIME CPU SYSTEM MINOR MAJOR SEEN SEEN-TIME REFAULTS REFAULT-TIME
+//   refault TIME PAGE PAGES FAULT-TIME WEIGHT
 //   end REASON STATUS TIME         (without it the trace has no end mark)
 #include <cstdio>
 #include <iomanip>
@@ -29,6 +31,8 @@ struct Contents {
   std::map<std::uint32_t, Thread> threads;
   std::vector<MemorySample> samples;
   std::vector<Switch> switches;
+  std::vector<ProcessorSample> processor;
+  std::vector<RefaultRun> refaults;
   std::map<std::uint32_t, EventBatch> events;
   End end;
   bool has_end = false;
@@ -93,6 +97,10 @@ bool read_record(const std::string& text, Contents& contents) {
       line >> sample.resident_file_bytes >> sample.swapped_bytes >> sample.recorder_bytes >>
           sample.resident_shared_bytes;
     }
+  } else if (what == "processor") {
+    fields(contents.processor.emplace_back(), [&](const char*, auto& value) { line >> value; });
+  } else if (what == "refault") {
+    fields(contents.refaults.emplace_back(), [&](const char*, auto& value) { line >> value; });
   } else if (what == "switch") {
     Switch& change = contents.switches.emplace_back();
     line >> change.time_ns >> change.is_on;
@@ -148,6 +156,8 @@ bool write(Writer& writer, Contents& contents) {
   return writer.write(std::span<const Thread>(threads)) &&
          writer.write(std::span<const MemorySample>(contents.samples)) &&
          writer.write(std::span<const Switch>(contents.switches)) &&
+         writer.write(std::span<const ProcessorSample>(contents.processor)) &&
+         writer.write(std::span<const RefaultRun>(contents.refaults)) &&
          (!contents.has_end || writer.finish(contents.end));
 }
 

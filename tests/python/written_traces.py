@@ -55,6 +55,12 @@ class MadeTrace:
         usable = (size + 7 & ~7 if address else 0) if usable is None else usable
         return self.line("event", thread, kind, begin, took, size, usable, address, old, stack, 0)
 
+    def used(self, cpu_ns: int, system_ns: int = 0, faults: int = 0) -> MadeTrace:
+        """The process's CPU time until the end, and its page faults, all of them seen by the kernel's records."""
+        self.meta("condition", "kernel_events\trecorded").line("processor", *[0] * 9)
+        end_ns = int(self.end.split()[3])
+        return self.line("processor", end_ns, cpu_ns, system_ns, faults, 0, faults, 500 * faults, 0, 0)
+
     def write(self, path: Path) -> Path:
         lines = [*self.lines, self.end] if self.has_end else self.lines
         subprocess.run([write_trace(), path], input="\n".join(lines) + "\n", text=True, check=True)

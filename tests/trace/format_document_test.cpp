@@ -83,7 +83,9 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::mappings, "mappings"},
                                                        {ChunkKind::residency, "residency"},
                                                        {ChunkKind::names, "names"},
-                                                       {ChunkKind::named_objects, "named_objects"}});
+                                                       {ChunkKind::named_objects, "named_objects"},
+                                                       {ChunkKind::processor_samples, "processor_samples"},
+                                                       {ChunkKind::refaults, "refaults"}});
 }
 
 TEST(FormatDocument, NamesEveryMetadataKey) {

@@ -226,4 +226,30 @@ TEST(RoundTrip, SwitchesComeBackFromSeveralChunks) {
   EXPECT_EQ(reader.switches()[2].time_ns, 1ULL << 60U);
 }
 
+TEST(RoundTrip, ProcessorTimeAndRefaultsComeBack) {
+  const TemporaryFile file("processor");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  const ProcessorSample samples[] = {{}, {1'000, 900, 300, 70, 3, 68, 140, 20, 44}};
+  const RefaultRun runs[] = {{2'000, 0x7f1234567, 256, 99'000, 1}, {3'000, 5, 1, 300, 8}};
+  ASSERT_TRUE(writer->write(samples));
+  ASSERT_TRUE(writer->write(std::span<const RefaultRun>(runs).first(1)));
+  ASSERT_TRUE(writer->write(std::span<const RefaultRun>(runs).subspan(1)));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  ASSERT_EQ(reader.processor_samples().size(), 2U);
+  EXPECT_EQ(reader.processor_samples()[0].time_ns, 0U);
+  std::uint64_t place = 0;
+  const std::uint64_t expected[] = {1'000, 900, 300, 70, 3, 68, 140, 20, 44};
+  fields(reader.processor_samples()[1],
+         [&](const char* name, std::uint64_t value) { EXPECT_EQ(value, expected[place++]) << name; });
+  ASSERT_EQ(reader.refaults().size(), 2U);
+  EXPECT_EQ(reader.refaults()[0].page, 0x7f1234567U);
+  EXPECT_EQ(reader.refaults()[0].pages, 256U);
+  EXPECT_EQ(reader.refaults()[1].time_ns, 3'000U);
+  EXPECT_EQ(reader.refaults()[1].fault_ns, 300U);
+  EXPECT_EQ(reader.refaults()[1].weight, 8U);
+}
+
 }  // namespace heapwright::trace::test

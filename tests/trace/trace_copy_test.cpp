@@ -205,6 +205,8 @@ TEST(UnnamedCopy, HasAllButTheNames) {
   EXPECT_EQ(to.frames()[7].module, from.frames()[7].module);
   EXPECT_EQ(to.stacks().size(), from.stacks().size());
   EXPECT_EQ(to.memory_samples().size(), 2U);
+  EXPECT_EQ(to.processor_samples().size(), from.processor_samples().size());
+  EXPECT_EQ(to.refaults().size(), from.refaults().size());
   EXPECT_EQ(to.end().dropped, from.end().dropped);
   EXPECT_EQ(to.end().status, 3);
   ASSERT_EQ(to.scans().size(), 1U);

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from heapwright.explain import replayed, residency, tables
+from heapwright.explain import page_faults, replayed, residency, tables
 from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
@@ -36,6 +36,7 @@ from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 
 # Memory outside the heap of more than half of the total is named from this size on.
 _WORTH_OTHERS_BYTES = 32 << 20
+_PAGE_BYTES = 4096
 
 # OTHERS in a fork child, to which its parent's heap is unknown.
 _INHERITED = "not the heap, or inherited at the fork"
@@ -190,8 +191,9 @@ def _remedies(source: _Source) -> list[Remedy]:
     if source.kinds is None or source.verdict != "fragmented":
         return []
     facts, raises = source.report.facts, raises_in_force(source.report)
-    peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks.calls
-    found = remedies(Case(source.kinds, raises, source.sites, peak_bytes, large))
+    peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks
+    large_ns = int(large.bytes / _PAGE_BYTES * page_faults.cost_each_ns(source.report))
+    found = remedies(Case(source.kinds, raises, source.sites, peak_bytes, large.calls, large_ns))
     return [one._replace(replayed=source.report.replayed.get(one.what, ())) for one in found]
 
 

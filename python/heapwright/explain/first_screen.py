@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heapwright.explain import coverage, estimates
-from heapwright.explain.report import Answer
+from heapwright.explain import coverage, estimates, page_faults
+from heapwright.explain.report import Answer, base_in_words
 from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units, widgets
 
@@ -168,6 +168,8 @@ def _figures(answer: Answer) -> widgets.Pairs:
         f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
     )
     row("allocator", _allocator(answer))
+    if answer["page_faults"]["minor_faults"]:
+        row("page faults", page_faults.in_words(answer["page_faults"]))
     if settings := _settings(answer):
         row("settings", ", ".join(settings))
     odd = _oddities(totals)
@@ -181,7 +183,7 @@ def _allocator(answer: Answer) -> str:
         return "times were not recorded (--no-durations)"
     text = (
         f"{units.duration(answer['totals']['allocator_ns'])}, "
-        f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
+        f"{units.percent(answer['allocator_share'], 1)} of {base_in_words(answer)}"
     )
     if doubtful_ns := answer["doubtful_ns"]:
         text = (

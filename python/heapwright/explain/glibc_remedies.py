@@ -14,10 +14,14 @@ from heapwright.explain.settings import (
     FIRST_TOP_PAD,
     FIRST_TRIM_THRESHOLD,
     FIXES_THRESHOLD,
+    GIVING,
     MMAP_THRESHOLD,
+    TAKEN_AGAIN,
     TOP_PAD,
     TRIM_THRESHOLD,
     Setting,
+    thresholds,
+    thresholds_replayed,
 )
 from heapwright.report import units
 
@@ -26,19 +30,31 @@ def of_glibc(case: Case) -> list[Remedy]:
     """malloc_trim and the settings."""
     kinds, of = case.kinds, case.kinds.bytes_of
     beside = units.size(of["scattered"])
-    return [
+    found = [
         judged(
             case,
             "trim",
             "malloc_trim(0) from time to time",
             kinds.trimmable_bytes,
-            f"returns whole free pages anywhere in the heap, but not the {beside} beside live blocks",
+            f"returns whole free pages anywhere in the heap, but not the {beside} beside live blocks; "
+            f"{TAKEN_AGAIN}",
             _beyond_trim(case),
         ),
         _arenas(case),
         _threshold(case),
         *_end(case),
     ]
+    return _once(found)
+
+
+def _once(found: list[Remedy]) -> list[Remedy]:
+    """Both thresholds are set together: of the reasons to set them, the one that returns most."""
+    kept: dict[str, Remedy] = {}
+    for one in found:
+        known = kept.get(one.what)
+        if known is None or (one.bytes or 0) >= (known.bytes or 0):
+            kept[one.what] = one
+    return list(kept.values())
 
 
 def _beyond_trim(case: Case) -> str:
@@ -55,6 +71,14 @@ def _now(case: Case, setting: Setting) -> str:
     """The current value, if it is not the proposed one, as the start of a sentence."""
     value = setting.set_in(case.kinds.allocator.settings)
     return f"now {value}; " if value else ""
+
+
+def _thresholds_replayed(case: Case) -> str:
+    """The argument of replay --set for both thresholds; "" if the program sets one itself."""
+    settings = case.kinds.allocator.settings
+    if any(one.is_by_program(settings) for one in (TRIM_THRESHOLD, MMAP_THRESHOLD)):
+        return ""
+    return thresholds_replayed(*GIVING)
 
 
 def _replayed(case: Case, setting: Setting, value: int) -> str:
@@ -94,7 +118,7 @@ def _arenas(case: Case) -> Remedy:
 
 def _threshold(case: Case) -> Remedy:
     gain, settings = case.kinds.bytes_of["threshold"], case.kinds.allocator.settings
-    what = MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)
+    what = thresholds(*GIVING)
     value = MMAP_THRESHOLD.number_in(settings)
     if value is not None and value <= FIRST_MMAP_THRESHOLD:
         return set_already("threshold", what, gain, MMAP_THRESHOLD.set_in(settings))
@@ -109,11 +133,16 @@ def _threshold(case: Case) -> Remedy:
         what,
         gain,
         f"{blocks} would be mapped separately and unmapped by free; {MMAP_THRESHOLD.price}, "
-        f"{units.count(case.large_blocks)} were made since",
+        f"{units.count(case.large_blocks)} were made since{_price(case)}",
         f"{units.size(gain)} are left by blocks of 128 KiB or more"
         if case.raises
         else "no free raised the mmap threshold",
-    )._replace(replay_set=_replayed(case, MMAP_THRESHOLD, FIRST_MMAP_THRESHOLD))
+    )._replace(replay_set=_thresholds_replayed(case))
+
+
+def _price(case: Case) -> str:
+    """What these blocks would have cost in CPU time, if it is known what a page fault costs."""
+    return f": up to {units.duration(case.large_ns)} of CPU time" if case.large_ns else ""
 
 
 def _end(case: Case) -> list[Remedy]:
@@ -131,8 +160,8 @@ def _end(case: Case) -> list[Remedy]:
     why_not = f"{above}: the free memory is not at the end"
     if case.kinds.above_bytes > gain:
         why_not = f"{units.size(case.kinds.above_bytes)} are above the last block, {HELD_BY_CACHES}"
-    found = judged(case, kind, what, gain, f"{how}: {above}", why_not)
-    tried = _replayed(case, TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD) if kind == "end" else ""
+    found = judged(case, kind, what, gain, f"{how}: {above}; {TAKEN_AGAIN}", why_not)
+    tried = _thresholds_replayed(case) if kind == "end" else ""
     return [found._replace(replay_set=tried)]
 
 
@@ -149,10 +178,11 @@ def _fixed(case: Case, what: str) -> Remedy:
         "end",
         what,
         gain,
-        f"{lie}; setting it stops frees from raising it and the mmap threshold",
+        f"{lie}; setting them stops frees from raising them, and large blocks are mapped one by one: "
+        f"{TAKEN_AGAIN}{_price(case)}",
         lie,
     )
-    return found._replace(replay_set=_replayed(case, TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD))
+    return found._replace(replay_set=_thresholds_replayed(case))
 
 
 def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:
@@ -164,7 +194,7 @@ def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:
     ]
     if keeping:
         return "unset", " and ".join(keeping)
-    return "end", TRIM_THRESHOLD.to(FIRST_TRIM_THRESHOLD)
+    return "end", thresholds(*GIVING)
 
 
 def is_kept_at_end(of: Separation) -> bool:

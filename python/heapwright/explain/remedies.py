@@ -12,7 +12,7 @@ from itertools import chain
 from heapwright.explain.glibc_remedies import given_back_at_end, is_kept_at_end, of_glibc
 from heapwright.explain.remedy import HELPS, PARTLY, TOGETHER, Case, Remedy, judged, set_already
 from heapwright.explain.separation import Separation
-from heapwright.explain.settings import ARENA_MAX, HUGE_PAGES
+from heapwright.explain.settings import ARENA_MAX, HUGE_PAGES, TAKEN_AGAIN
 from heapwright.explain.site_names import site_name
 from heapwright.model.sites import Site
 from heapwright.report import units
@@ -44,7 +44,7 @@ def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
             return [set_already("decay", what, kept, now), _not_in_use(case)]
         why = "whole free pages that it keeps; lazily freed ones look the same, and go when memory is short"
         why_not = f"only {units.size(kept)} are whole free pages; {units.size(beside)} are beside live blocks"
-        why = f"now {now}: {why}" if now else why
+        why = f"{f'now {now}: ' if now else ''}{why}; {TAKEN_AGAIN}, which can take most of the time"
         return [judged(case, "decay", what, kept, why, why_not), _not_in_use(case)]
 
     return found

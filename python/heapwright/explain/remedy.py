@@ -56,7 +56,8 @@ class Case(NamedTuple):
     """What remedies are judged by.
 
     peak_bytes: peak of live usable bytes.
-    large_blocks: made in the heap since a free raised the threshold.
+    large_blocks: made in the heap since a free raised the threshold. large_ns: what their pages would cost if
+    they were mapped separately; 0: not known.
     """
 
     kinds: Kinds
@@ -64,6 +65,7 @@ class Case(NamedTuple):
     sites: Sequence[tuple[Site, Separation]]
     peak_bytes: int
     large_blocks: int = 0
+    large_ns: int = 0
 
 
 def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) -> Remedy:

@@ -11,6 +11,7 @@ from heapwright.explain.allocators import Allocator, allocator_of
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 from heapwright.model.trace import NO_LIMIT
+from heapwright.report.columns import Column
 
 Answer = dict[str, Any]
 
@@ -41,8 +42,22 @@ class Report(NamedTuple):
         return allocator_of(self.trace.metadata, self.facts.allocator_options)
 
     @property
+    def cpu_ns(self) -> int:
+        """The process's CPU time in the selected spans, without the recorder's work. 0 = not known: an older
+        trace, or one with chosen threads."""
+        processor = self.facts.processor
+        if not processor.is_known or self.chosen.threads:
+            return 0
+        return max(processor.cpu_ns - self.facts.recorder.calls_ns, self.facts.totals.allocator_ns, 1)
+
+    @property
+    def base_ns(self) -> int:
+        """What times are shares of: CPU time, or where that is not known the threads' wall time."""
+        return self.cpu_ns or self.thread_time_ns
+
+    @property
     def thread_time_ns(self) -> int:
-        """Recorded wall time of all threads, which allocator time is a share of."""
+        """Recorded wall time of all threads."""
         chosen = self.chosen.threads or [thread.index for thread in self.trace.threads]
         return max(self.time_of_threads(chosen), self.facts.totals.allocator_ns)
 
@@ -92,6 +107,20 @@ def site_record(site: Site) -> Answer:
 def share(part: int | float, whole: int | float) -> float:
     """part / whole, 0 if whole is 0. part must not exceed whole."""
     return min(LARGEST_SHARE, part / whole) if whole > 0 else 0.0
+
+
+def base_in_words(answer: Answer) -> str:
+    """What a share of time is of; the answer has cpu_ns."""
+    return "CPU time" if answer["cpu_ns"] else "the threads' time"
+
+
+# Of every answer with shares of time.
+CPU_NS = Column(
+    "cpu_ns",
+    "ns",
+    about="The process's CPU time, without the recorder's work, which times are shares of. 0 = not known (an "
+    "older trace, chosen threads): they are shares of thread_time_ns.",
+)
 
 
 def heaviest(findings: Sequence[Finding], limit: int) -> list[Finding]:

@@ -119,8 +119,46 @@ FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)
 FIRST_MMAP_THRESHOLD = 128 << 10
 FIRST_TRIM_THRESHOLD = FIRST_TOP_PAD = 128 << 10
 HIGHEST_MMAP_THRESHOLD = 32 << 20  # the highest that it rises to automatically
+_LEAST_KEPT, _MOST_KEPT = 1 << 20, 1 << 30  # mallopt takes an int
 _THREAD_CACHE_COUNT, _THREAD_CACHE_MAX = 7, 1032
 _SMALLEST_USABLE, _STEP = 24, 16
+
+
+def thresholds(trim_bytes: int, mmap_bytes: int) -> str:
+    """Both thresholds as written in the environment. Always both: setting one fixes the other at 128 KiB, and
+    a program whose large blocks were kept is then slower.
+
+    >>> thresholds(64 << 20, 32 << 20)
+    'MALLOC_TRIM_THRESHOLD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432'
+    """
+    return f"{TRIM_THRESHOLD.to(trim_bytes)} {MMAP_THRESHOLD.to(mmap_bytes)}"
+
+
+def thresholds_replayed(trim_bytes: int, mmap_bytes: int) -> str:
+    """The same as the argument of heapwright replay --set.
+
+    >>> thresholds_replayed(131072, 131072)
+    'glibc.trim_threshold=131072,mmap_threshold=131072'
+    """
+    return f"{TRIM_THRESHOLD.replayed(trim_bytes)},{MMAP_THRESHOLD.tunable}={mmap_bytes}"
+
+
+# The thresholds that give back most, both as the C library has them before a free raises them.
+GIVING = (FIRST_TRIM_THRESHOLD, FIRST_MMAP_THRESHOLD)
+# What giving memory back costs in time, as the end of a sentence.
+TAKEN_AGAIN = "memory that is used again costs a page fault for each page"
+
+
+def keeping(bytes_in_use: int) -> tuple[int, int]:
+    """The thresholds with which the C library keeps what it has used: for trimming and for mapping, so that
+    memory of this size is neither trimmed nor mapped for each block.
+
+    >>> keeping(3_500_000), keeping(100 << 20)
+    ((8388608, 8388608), (268435456, 33554432))
+    """
+    trim = max(_LEAST_KEPT, 1 << (2 * max(bytes_in_use, 1) - 1).bit_length())
+    trim = min(trim, _MOST_KEPT)
+    return trim, min(trim, HIGHEST_MMAP_THRESHOLD)
 
 
 def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from heapwright.explain import slow_causes, slow_sums
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import CPU_NS, Answer, Finding, Report, share
 from heapwright.explain.slow_causes import CAUSES
 from heapwright.explain.slow_stacks import STACK_COLUMNS, stacks_of
 from heapwright.explain.tables import sites
@@ -22,6 +22,7 @@ from heapwright.report.columns import WORD, Column, Table, fields_of
 SLOW_FROM_NS = 20_000
 _NOTICED_NS = 1_000_000
 _WORTH_SHARE = 0.05
+_SAID_OFF_NS = 1_000_000
 _NAMED = 1.0  # a cause with its remedy ranks above every finding that only describes
 # Off the CPU, so not caused by the allocator.
 _NOT_THE_ALLOCATOR = CAUSES[slow_causes.PREEMPTED]
@@ -70,25 +71,32 @@ def _sum(field: str) -> Any:
     return lambda report, _: sum(getattr(row, field) for row in report.facts.slow_calls)
 
 
+def _own_ns(row: Answer) -> int:
+    """Without preemption, which is not the allocator's; waits count: that of a lock is."""
+    if row["cause"] == CAUSES[slow_causes.WAITING]:
+        return int(row["duration_ns"])
+    return int(row["duration_ns"] - row["descheduled_ns"])
+
+
 def _split(answer: Answer) -> str:
-    """How the time of the slow calls is divided, in one sentence."""
+    """How the time of the slow calls is divided, in one sentence; other load does not change it."""
     times: dict[str, int] = {}
     for row in answer["causes"]:
-        times[row["cause"]] = times.get(row["cause"], 0) + row["duration_ns"]
+        times[row["cause"]] = times.get(row["cause"], 0) + _own_ns(row)
     over = f"{units.counted(answer['calls_over'], 'call')} of 20 µs or more"
     if set(times) == {CAUSES[slow_causes.UNKNOWN]}:
         return f"{over} took {units.duration(answer['duration_ns'])}; the cause is not known"
     off = sum(row["calls"] for row in answer["causes"] if row["cause"] == _NOT_THE_ALLOCATOR)
+    off_ns = sum(row["duration_ns"] - _own_ns(row) for row in answer["causes"])
     most = sorted((time, cause) for cause, time in times.items() if cause != _NOT_THE_ALLOCATOR)[:-4:-1]
     if not most:
         return f"{over} took {units.duration(answer['duration_ns'])}: all preempted, not the allocator"
-    said = [f"{units.duration(time)} {cause}" for time, cause in most]
-    text = f"{', '.join(said)} of {units.duration(answer['duration_ns'])} in {over}"
+    said = ", ".join(f"{units.duration(time)} {cause}" for time, cause in most)
+    text = f"{said} in {over}"
+    if off_ns >= _SAID_OFF_NS:
+        text += f"; {units.duration(off_ns)} off the CPU besides"
     if off:
-        is_one = "was" if off == 1 else "were"
-        text += (
-            f"; {off:,} {is_one} preempted ({units.duration(times[_NOT_THE_ALLOCATOR])}): not the allocator"
-        )
+        text += f"; {off:,} {'was' if off == 1 else 'were'} slow only by preemption: not the allocator"
     return text
 
 
@@ -143,7 +151,7 @@ def _in_scans(kernel: Answer) -> str:
 
 def _findings(answer: Answer) -> list[Finding]:
     """Patterns with a name, or a call long enough for a person to notice."""
-    time_ns = max(answer["thread_time_ns"], 1)
+    time_ns = max(answer["cpu_ns"] or answer["thread_time_ns"], 1)
     found = [
         Finding(_NAMED + share(one["duration_ns"], time_ns), f"{one['name']}: {one['evidence']}")
         for one in answer["patterns"]
@@ -151,9 +159,10 @@ def _findings(answer: Answer) -> list[Finding]:
     ]
     if found:
         return found
-    own_ns = sum(row["duration_ns"] for row in answer["causes"] if row["cause"] != _NOT_THE_ALLOCATOR)
-    longest = next((call for call in answer["calls"] if call["cause"] != _NOT_THE_ALLOCATOR), None)
-    if longest is not None and longest["duration_ns"] >= max(_NOTICED_NS, own_ns / 2):
+    own_ns = sum(_own_ns(row) for row in answer["causes"] if row["cause"] != _NOT_THE_ALLOCATOR)
+    theirs = [call for call in answer["calls"] if call["cause"] != _NOT_THE_ALLOCATOR]
+    longest = max(theirs, key=_felt_ns, default=None)
+    if longest is not None and _felt_ns(longest) >= max(_NOTICED_NS, own_ns / 2):
         return [_of_one(longest, answer)]
     part = share(own_ns, time_ns)
     if own_ns >= _NOTICED_NS and part >= _WORTH_SHARE:
@@ -164,11 +173,16 @@ def _findings(answer: Answer) -> list[Finding]:
 def _of_one(call: Answer, answer: Answer) -> Finding:
     text = (
         f"one {call['kind']} of {units.size(call['size_bytes'])} took "
-        f"{units.duration(call['duration_ns'])} in {call['name']}"
+        f"{units.duration(_felt_ns(call))} in {call['name']}"
     )
     if call["cause"] != CAUSES[slow_causes.UNKNOWN]:
         text += f": {_why(call, answer)}"
-    return Finding(min(0.5, call["duration_ns"] / 1e8), text)
+    return Finding(min(0.5, _felt_ns(call) / 1e8), text)
+
+
+def _felt_ns(call: Answer) -> int:
+    """The call's time without preemption."""
+    return max(0, int(call["duration_ns"] - call["preempted_ns"]))
 
 
 # Shown as notes.
@@ -204,7 +218,8 @@ QUESTION = Question(
         Column("duration_ns", "ns", value=_sum("duration_ns")),
         slow_sums.DESCHEDULED._replace(value=_sum("descheduled_ns")),
         slow_sums.FURTHER_SITES,
-        Column("thread_time_ns", "ns"),
+        CPU_NS,
+        Column("thread_time_ns", "ns", about="Wall time, with sleep and waiting."),
         Column("kernel", fields_of(KernelSums), value="facts.kernel", about="Within all calls."),
     ),
     tables=(

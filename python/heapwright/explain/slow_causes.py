@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from heapwright.explain.mapped_blocks import are_mapped
 from heapwright.explain.report import Report, share
-from heapwright.explain.settings import ARENA_MAX, FAST_BINS, FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, TOP_PAD
+from heapwright.explain.settings import (
+    ARENA_MAX,
+    FAST_BINS,
+    FIRST_MMAP_THRESHOLD,
+    GIVING,
+    MMAP_THRESHOLD,
+    TOP_PAD,
+    keeping,
+    thresholds,
+)
 from heapwright.explain.site_names import site_name
 from heapwright.model import KIND_NAMES
 from heapwright.model.facts import SlowCall
@@ -174,8 +183,9 @@ def _storm(report: Report) -> Iterator[Pattern]:
         + (f"; {units.count(in_arenas)} grew a thread's arena by mprotect" if is_arena else ""),
         # glibc pads growth of its main heap, but pads an arena only when creating it.
         f"{TOP_PAD.to(64 << 20 if is_arena else 1 << 20)} "
-        f"{'makes whole arenas accessible at once' if is_arena else 'makes the steps larger'}; "
-        "or keep blocks instead of freeing them",
+        f"{'makes whole arenas accessible at once' if is_arena else 'makes the steps larger'}, together with "
+        f"{thresholds(*keeping(report.facts.peak.live_usable_bytes))}: alone it fixes both at 128 KiB; or "
+        "keep blocks instead of freeing them",
     )
 
 
@@ -194,6 +204,5 @@ def _threshold(report: Report) -> Iterator[Pattern]:
         f"threshold from {units.size(FIRST_MMAP_THRESHOLD)} to {units.size(last.bytes)}; since then "
         f"{units.counted(later.calls, 'large block')} ({units.size(later.bytes)}) came from the heap, which "
         "shrinks only at its top",
-        f"{MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)} prevents that, but {MMAP_THRESHOLD.price}; "
-        "or reuse the block",
+        f"{thresholds(*GIVING)} prevents that, but {MMAP_THRESHOLD.price}; or reuse the block",
     )

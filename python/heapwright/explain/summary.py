@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from heapwright.explain import coverage, estimates
-from heapwright.explain.report import Answer, Finding, Report, heaviest, share
+from heapwright.explain.page_faults import PROCESSOR
+from heapwright.explain.report import CPU_NS, Answer, Finding, Report, heaviest, share
 from heapwright.model import Trace, waiting
 from heapwright.model.facts import Peak, Span, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
@@ -150,11 +151,20 @@ FIGURES = (
     Column("live_at_end_blocks", value=_sum("live_at_end_blocks"), sampled="end_blocks"),
     Column("allocation_latency", "latency", value="report.facts.allocation_latency", sampled=OPEN),
     Column("release_latency", "latency", value="report.facts.release_latency", sampled=OPEN),
+    Column("cpu_ns", "ns", value="report.cpu_ns", about=CPU_NS.about),
+    Column("thread_time_ns", "ns", value="report.thread_time_ns", about="Wall time, with sleep and waiting."),
     Column(
         "allocator_share",
         "share",
-        value=lambda of, _: share(of.report.facts.totals.allocator_ns, of.report.thread_time_ns),
+        value=lambda of, _: share(of.report.facts.totals.allocator_ns, of.report.base_ns),
+        about="Time in the allocator, of the CPU time.",
         sampled=OPEN,
+    ),
+    Column(
+        "page_faults",
+        PROCESSOR,
+        value=lambda of, _: record(PROCESSOR, of.report, {}),
+        about="Of the whole process; see the question page_faults.",
     ),
     Column(
         "doubtful_ns",

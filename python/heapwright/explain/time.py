@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
-from heapwright.explain.report import Answer, Finding, share
+from heapwright.explain.report import CPU_NS, Answer, Finding, base_in_words, share
 from heapwright.explain.tables import sites
 from heapwright.model import SiteFacts
 from heapwright.report import units
@@ -21,7 +21,7 @@ def _findings(answer: Answer) -> list[Finding]:
     if not answer["durations_recorded"] or answer["share"] < 0.03:
         return []
     text = (
-        f"{units.percent(answer['share'])} of the threads' time is spent in the allocator "
+        f"{units.percent(answer['share'])} of {base_in_words(answer)} is spent in the allocator "
         f"({units.duration(answer['allocator_ns'])})"
     )
     return [Finding(min(1.0, answer["share"] * 3), text)]
@@ -33,8 +33,9 @@ QUESTION = Question(
     (
         Column("durations_recorded", "flag", value="trace.metadata.durations_recorded"),
         Column("allocator_ns", "ns", value="facts.totals.allocator_ns"),
-        Column("thread_time_ns", "ns"),
-        Column("share", "share", value=lambda _, of: share(of["allocator_ns"], of["thread_time_ns"])),
+        CPU_NS,
+        Column("thread_time_ns", "ns", about="Wall time, with sleep and waiting."),
+        Column("share", "share", value=lambda report, of: share(of["allocator_ns"], report.base_ns)),
     ),
     (
         sites(

@@ -123,15 +123,16 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
     },
 }
 
-# What --search tries: settings named in field reports, one at a time.
+# What --search tries: settings named in field reports.
 GRID: Mapping[str, Sequence[str]] = {
     "glibc": (
         "arena_max=1",
         "arena_max=2",
-        "mmap_threshold=64k",
-        "mmap_threshold=16M,trim_threshold=16M",
-        "trim_threshold=16k",
-        "top_pad=4M",
+        # Both thresholds at once: setting one fixes the other at 128 KiB.
+        "mmap_threshold=64k,trim_threshold=64k",
+        "mmap_threshold=32M,trim_threshold=64M",
+        "mmap_threshold=32M,trim_threshold=16k",
+        "mmap_threshold=32M,trim_threshold=64M,top_pad=4M",
         "tcache_count=0",
         "hugetlb=1",
     ),

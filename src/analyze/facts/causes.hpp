@@ -13,7 +13,7 @@ namespace heapwright::analyze {
 enum class SlowCause : std::uint8_t {
   unknown = 0,        // the kernel's records are missing or incomplete
   page_faults = 1,    // first use of pages
-  preempted = 2,      // off the processor although runnable
+  preempted = 2,      // off the processor although runnable, and no work that would be told without that
   waited = 3,         // off the processor: a lock, a page's content
   mapping = 4,        // system calls that made memory accessible: mmap, growth by brk or mprotect
   consolidation = 5,  // glibc merged the small blocks that were freed before

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import cause, replayed, site_names
+from heapwright.explain import cause, page_faults, replayed, site_names
 from heapwright.explain.advice import (
     arena,
     arena_count,
@@ -20,6 +20,7 @@ from heapwright.explain.advice import (
     node_pool,
     object_pool,
     private_heap,
+    refaults,
     reserve,
     reused_buffer,
     setting,
@@ -29,7 +30,7 @@ from heapwright.explain.advice import (
 )
 from heapwright.explain.advice.rule import CONFIDENCES, LOW, Advice, Rule
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import CPU_NS, Answer, Finding, Report, share
 from heapwright.report.columns import Choice, Column, Many, Table
 
 # Of two rules with the same gain for one site, the first is shown.
@@ -46,6 +47,7 @@ RULES: tuple[Rule, ...] = tuple(
         buffer_cache,
         exit_policy,
         deferred_free,
+        refaults,
         setting,
         heap_steps,
         arena_count,
@@ -55,6 +57,7 @@ RULES: tuple[Rule, ...] = tuple(
 )
 _MOST_FINDINGS = 3
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
+_SAID_AT_ONCE = (refaults.RULE.name,)  # a setting to try, which fits into the line
 
 
 class Proposal(NamedTuple):
@@ -88,7 +91,7 @@ class _Source:
         ]
         self.proposals = _one_a_site(worth)[: report.top]
         self.keeps_free_memory = cause.keeps_free_memory(report) if not self.proposals else False
-        self.below = next((proposal for proposal in found if proposal not in worth), None)
+        self.below = [proposal for proposal in found if proposal not in worth]
 
 
 def proposals(of: evidence.Evidence) -> list[Proposal]:
@@ -143,7 +146,13 @@ def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _action(proposal: Proposal) -> str:
+    if proposal.advice.action:
+        return proposal.advice.action
     return proposal.rule.action if proposal.is_cpp or not proposal.rule.in_c else proposal.rule.in_c
+
+
+def _when_not(proposal: Proposal) -> list[str]:
+    return [*filter(None, [proposal.advice.not_if]), *proposal.rule.when_not]
 
 
 def _of_advice(field: str) -> Any:
@@ -184,6 +193,7 @@ def _findings(answer: Answer) -> list[Finding]:
         if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
             gain = words.measured(row) or f"to gain: {words.gain(row)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
+            text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()
             found.append(
                 Finding(min(1.0, 0.2 + max(row["time_share"], row["bytes_share"])), text, parts=parts)
@@ -193,34 +203,42 @@ def _findings(answer: Answer) -> list[Finding]:
         found.append(Finding(_MEASURED, words.setting(best)))
     elif not answer["advice"] and answer["is_whole"]:
         found.append(Finding(0.15, words.nothing(answer)))
+    elif answer["unknown"]:
+        found.append(Finding(0.15, words.unknown(answer)))
     return found
 
 
-_EMPTY = {
-    "rule": "",
-    "name": "",
-    "gain_ns": 0,
-    "time_share": 0.0,
-    "gain_bytes": 0,
-    "bytes_share": 0.0,
-    "gain_is_resident": False,
-    "gain_is_least": False,
-}
+def _largest_below(source: _Source, _: Answer) -> Answer:
+    found = source.below[0] if source.below else None
+    return {
+        "rule": found.rule.name if found else "",
+        "name": source.of.name(found.advice.sites[0]) if found else "",
+        "gain_ns": found.advice.time_ns if found else 0,
+        "time_share": found.time_share if found else 0.0,
+        "gain_bytes": found.advice.bytes if found else 0,
+        "bytes_share": found.bytes_share if found else 0.0,
+        "gain_is_resident": bool(found and found.rule.of_resident),
+        "gain_is_least": bool(found and found.rule.is_least),
+    }
 
 
 def _below(source: _Source, _: Answer) -> Answer:
-    proposal = source.below
-    if proposal is None:
-        return dict(_EMPTY)
+    """All changes below the floor together: each site once, and never more than there is."""
+    found = _one_a_site(source.below)
+    of = source.of
+    most_ns = min(of.facts.totals.allocator_ns + page_faults.outside_calls_ns(of.report), of.time_ns)
+    time_ns = min(sum(one.advice.time_ns for one in found), most_ns)
+    in_peak = [one.advice.bytes for one in found if not one.rule.of_resident]
+    in_resident = [one.advice.bytes for one in found if one.rule.of_resident]
+    count_bytes = min(sum(in_peak), of.peak_bytes)
     return {
-        "rule": proposal.rule.name,
-        "name": source.of.name(proposal.advice.sites[0]),
-        "gain_ns": proposal.advice.time_ns,
-        "time_share": proposal.time_share,
-        "gain_bytes": proposal.advice.bytes,
-        "bytes_share": proposal.bytes_share,
-        "gain_is_resident": proposal.rule.of_resident,
-        "gain_is_least": proposal.rule.is_least,
+        "rules": list(dict.fromkeys(one.rule.name for one in found)),
+        "changes": len(found),
+        "gain_ns": time_ns,
+        "time_share": share(time_ns, of.time_ns),
+        "gain_bytes": count_bytes,
+        "bytes_share": share(count_bytes, of.peak_bytes),
+        "gain_resident_bytes": min(max(in_resident, default=0), of.resident_bytes),
     }
 
 
@@ -243,8 +261,10 @@ QUESTION = Question(
             "run_ns",
             "ns",
             value="of.time_ns",
-            about="The run: lifetimes of the calling threads, minus the recorder's time.",
+            about="The process's CPU time without the recorder's; where that is not known, the lifetimes of "
+            "the calling threads.",
         ),
+        CPU_NS._replace(value="report.cpu_ns"),
         Column("peak_bytes", "bytes", value="of.peak_bytes", about="Usable."),
         Column(
             "keeps_free_memory",
@@ -284,8 +304,29 @@ QUESTION = Question(
                 Column("gain_is_resident", "flag"),
                 Column("gain_is_least", "flag"),
             ),
+            value=_largest_below,
+            about='The largest one of `below`; rule "" = none.',
+        ),
+        Column(
+            "below",
+            (
+                Column("rules", Many("text")),
+                Column("changes"),
+                Column("gain_ns", "ns"),
+                Column("time_share", "share"),
+                Column("gain_bytes", "bytes"),
+                Column("bytes_share", "share"),
+                Column("gain_resident_bytes", "bytes", about="Of the one with most; not in gain_bytes."),
+            ),
             value=_below,
-            about='The largest gain below the least shares; rule "" = none.',
+            about="The sum of the changes whose gains are below the least shares, at most all there is; "
+            "0 changes: no rule found any.",
+        ),
+        Column(
+            "unknown",
+            "text",
+            value=lambda source, _: page_faults.not_seen(source.report) if source.of.has_times else "",
+            about='Why the time that page faults cost is not known; "" = it is.',
         ),
         Column(
             "left_out",
@@ -355,7 +396,7 @@ QUESTION = Question(
                 ),
                 Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
                 Column("why", "text", value=_of_advice("why")),
-                Column("when_not", Many("text"), value=lambda proposal, _: list(proposal.rule.when_not)),
+                Column("when_not", Many("text"), value=lambda proposal, _: _when_not(proposal)),
                 Column(
                     "owner",
                     "text",

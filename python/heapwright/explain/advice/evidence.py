@@ -73,7 +73,10 @@ class Evidence:
 
     @cached_property
     def time_ns(self) -> int:
-        """The lifetimes of the calling threads, minus the recorder's time in them."""
+        """The process's CPU time without the recorder's. In older traces: the lifetimes of the calling
+        threads, minus the recorder's time in them."""
+        if self.report.cpu_ns:
+            return self.report.cpu_ns
         cost, threads = self.facts.recorder, self.facts.threads
         most = max((thread.allocator_ns for thread in threads), default=0)
         busy = [

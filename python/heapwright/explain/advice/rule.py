@@ -20,6 +20,7 @@ class Advice(NamedTuple):
     estimate.
     what: which time and bytes the bound covers, in words.
     change_bytes: the number for the rule's change; 0: none.
+    action, not_if: instead of the rule's action, and in front of its when_not; "" = the rule's alone.
     confidence, why: how sure it is that the pattern exists and the part fits.
     """
 
@@ -33,6 +34,8 @@ class Advice(NamedTuple):
     bytes: int = 0
     bytes_each: float = 0.0
     change_bytes: int = 0
+    action: str = ""
+    not_if: str = ""
 
 
 class Rule(NamedTuple):

@@ -9,7 +9,13 @@ from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, Advice, Rule
 from heapwright.explain.allocators import Allocator
 from heapwright.explain.mapped_blocks import are_mapped
-from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, HIGHEST_MMAP_THRESHOLD, MMAP_THRESHOLD
+from heapwright.explain.settings import (
+    FIRST_MMAP_THRESHOLD,
+    HIGHEST_MMAP_THRESHOLD,
+    MMAP_THRESHOLD,
+    keeping,
+    thresholds,
+)
 from heapwright.report import units
 
 _LEAST_CALLS = 100
@@ -47,6 +53,16 @@ def _find(of: Evidence) -> Iterator[Advice]:
         HIGH,
         "the blocks are usable to the end of a page, which only mapped ones are",
         time_ns,
+        action=_action(of),
+    )
+
+
+def _action(of: Evidence) -> str:
+    """Both thresholds, with values for this program."""
+    trim, mapped = keeping(of.peak_bytes)
+    return (
+        f"raise both thresholds: {thresholds(trim, mapped)}, or mallopt(M_TRIM_THRESHOLD, {trim}) and "
+        f"mallopt(M_MMAP_THRESHOLD, {mapped}); or remove the setting; or keep the buffers"
     )
 
 
@@ -61,19 +77,19 @@ def _threshold(allocator: Allocator) -> int:
 RULE = Rule(
     "setting",
     "",
-    "raise the threshold with mallopt(M_MMAP_THRESHOLD, ...) or remove the setting; or keep the buffers",
+    "raise both thresholds; or keep the buffers",
     _find,
     (
         "freed memory must be returned to the kernel at once: only mapped blocks do that",
         "memory is tight: a heap that keeps such blocks may need twice as much",
     ),
-    "raise the threshold with mallopt(M_MMAP_THRESHOLD, ...) or remove the setting; or keep the buffers",
+    "raise both thresholds; or keep the buffers",
     prelude="""\
 #include <malloc.h>
 void work();""",
     before="work();  // each block above the threshold: one mmap, one munmap, and new pages",
     after="""\
-mallopt(M_MMAP_THRESHOLD, 256 << 20);
+mallopt(M_MMAP_THRESHOLD, 32 << 20);
 mallopt(M_TRIM_THRESHOLD, 512 << 20);
 work();""",
     unsampled="sampled calls are slower: their times say nothing about other calls",

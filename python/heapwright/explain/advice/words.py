@@ -6,10 +6,11 @@ from __future__ import annotations
 import shlex
 
 from heapwright.explain import estimates, replayed
-from heapwright.explain.report import Answer
+from heapwright.explain.report import Answer, base_in_words
 from heapwright.report import units, widgets
 
 _MUCH = 0.1  # of the time
+_LINT = "no rule knows this; `heapwright lint` looks at the source"
 
 
 def gain(row: Answer) -> str:
@@ -51,21 +52,43 @@ def _tried(answer: Answer) -> str:
 
 
 def nothing(answer: Answer) -> str:
-    """The sentence without advice; it differs if the calls take much time."""
+    """The sentence without advice; it differs if calls take much time, or faults could not be seen."""
     part = answer["allocator_share"]
-    took = f"all heap calls took {units.percent(part)} of their threads' time, without the recorder's"
-    if part >= _MUCH:
-        text = f"no advice, though {took}: no rule knows a part or setting that helps"
+    took = f"all heap calls took {units.percent(part)} of {base_in_words(answer)}, without the recorder's"
+    below = answer["below"]
+    if answer["durations_recorded"] and answer["unknown"]:
+        text = f"{unknown(answer)}; {took}"
+        text += f": {_LINT}" if part >= _MUCH and not below["changes"] else ""
+    elif part >= _MUCH and not below["changes"]:
+        text = f"no advice, though {took}: {_LINT}"
+    elif part >= _MUCH:
+        text = f"no single change is worth trying, though {took}"
     else:
         text = _tried(answer)
         if answer["keeps_free_memory"]:
             text = "no advice on the calls, though free memory stays resident"
         text += f": {took}" if answer["durations_recorded"] else ""
-    below = answer["largest_below"]
-    if below["rule"]:
-        most = gain(below).removeprefix("at most ")
-        text += f"; one change would gain at most {most}"
+    gains = _together(below)
+    if gains:
+        together = "would" if below["changes"] == 1 else "together would"
+        text += f"; {units.counted(below['changes'], 'change')} {together} gain at most {gains}"
     return text
+
+
+def unknown(answer: Answer) -> str:
+    """Instead of "nothing": page faults may cost most of the time."""
+    return f"the time to be gained is unknown: page faults could not be seen ({answer['unknown']})"
+
+
+def _together(below: Answer) -> str:
+    gains = []
+    if below["gain_ns"]:
+        gains.append(f"{units.duration(below['gain_ns'])} ({units.percent(below['time_share'])} of the run)")
+    if below["gain_bytes"]:
+        gains.append(f"{units.size(below['gain_bytes'])} ({units.percent(below['bytes_share'])} of the peak)")
+    if below["gain_resident_bytes"]:
+        gains.append(f"{units.size(below['gain_resident_bytes'])} of resident memory")
+    return " and ".join(gains)
 
 
 def show(answer: Answer) -> widgets.RenderableType:

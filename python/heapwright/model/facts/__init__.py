@@ -17,6 +17,7 @@ from heapwright.model.facts.lifetimes import LifetimeMap
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.facts.mappings import MappingSite
 from heapwright.model.facts.patterns import CopiedGrowth, EmptiedSite, ReleaseRun
+from heapwright.model.facts.processor import Processor, RefaultSite
 from heapwright.model.facts.realloc_chains import ReallocChains
 from heapwright.model.facts.residency import PinAge, PinSite, Residency, ResidentOwner, UntouchedSite
 from heapwright.model.facts.series import SeriesRow
@@ -53,8 +54,10 @@ __all__ = [
     "Peak",
     "PinAge",
     "PinSite",
+    "Processor",
     "ReallocChains",
     "RecorderCost",
+    "RefaultSite",
     "ReleaseRun",
     "Residency",
     "ResidentOwner",
@@ -113,6 +116,8 @@ class Facts(NamedTuple):
     kernel: KernelSums
     heap_growths: tuple[HeapGrowth, ...]
     large_heap_blocks: LargeHeapBlocks
+    processor: Processor
+    refault_sites: tuple[RefaultSite, ...]
     timeline: tuple[TimelinePoint, ...]
     series_end_ns: tuple[int, ...]
     series_rows: tuple[SeriesRow, ...]
