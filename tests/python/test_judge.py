@@ -28,7 +28,7 @@ def made(size: int, host: str = platform.node()) -> MadeTrace:
     found.meta("allocator", "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)")
     for _ in range(2000):
         found.event(NEW, 0x9000, size).event(DELETE, 0x9000)
-    return found
+    return found.used(10_000_000)
 
 
 def report_of(trace: Trace) -> explain.Report:
@@ -67,11 +67,11 @@ def test_a_refuted_remedy_is_withdrawn_from_the_first_screen_and_listed(
     from heapwright.explain.advice import answer
 
     row: dict[str, Any] = {
-        "name": "f", "pattern": "p", "confidence": "high", "judged": "refuted", "replayed": [], "part": "",
+        "rule": "arena", "name": "f", "pattern": "p", "confidence": "high", "judged": "refuted", "replayed": [], "part": "",
         "page": "", "time_share": 0.5, "bytes_share": 0.0, "gain_ns": 9, "gain_bytes": 0, "owner": "",
         "gain_is_least": False, "gain_is_resident": False,
     }  # fmt: skip
-    whole = {"advice": [row], "is_whole": True, "searched": []}
+    whole = {"advice": [row], "is_whole": True, "searched": [], "unknown": ""}
     assert answer._findings(whole) == []
     (kept,) = answer._findings({**whole, "advice": [row | {"judged": "bound"}]})
     assert "to gain: at most" in kept.text
