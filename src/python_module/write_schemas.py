@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the schemas of all JSON for the installation, which does not have the package yet.
 
-write_schemas.py SOURCES NATIVE FOLDER: the folders of the package's sources and of the native module just built.
+write_schemas.py SOURCES NATIVE FOLDER: the folders of the package's sources and of the new native module.
 """
 
 import sys
