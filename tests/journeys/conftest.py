@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,8 +103,9 @@ def find_child(parent: int, name: str) -> int:
     while time.monotonic() < deadline:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         for child in children:
-            if Path(f"/proc/{child}/comm").read_text().strip() == name[:15]:
-                return int(child)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it may just have ended
+                if Path(f"/proc/{child}/comm").read_text().strip() == name[:15]:
+                    return int(child)
         time.sleep(0.002)
     raise AssertionError(f"{name} did not start")
 

@@ -67,6 +67,14 @@ class Running:
         self.process.communicate()
 
 
+def parent_of(process: int) -> int:
+    """0: it is gone, perhaps since its file was opened."""
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 def ask(*line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(command), *line], capture_output=True, text=True, check=False, timeout=60, env=environment

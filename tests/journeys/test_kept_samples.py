@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import command, programs, read_trace
-from counting import ask, environment, folder
+from counting import ask, environment, folder, parent_of
 from serving import until
 
 # What tests/programs/keeps_and_churns.cpp keeps from its first moment on.
@@ -20,14 +20,6 @@ KEPT_BLOCKS, KEPT_BYTES = 2000, 4096 * 2000
 ROUNDS = 60
 KEEPING, GROWING = (f"(anonymous namespace)::{name}" for name in ("keep_one()", "grow(void*, unsigned long)"))
 KEPT_FILE_BYTES = 1 << 20
-
-
-def parent_of(process: int) -> int:
-    """0: it is gone."""
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    except FileNotFoundError:
-        return 0
 
 
 class Kept:

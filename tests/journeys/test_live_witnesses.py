@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import build, command, programs
-from counting import ask, checked, environment, folder, library
+from counting import ask, checked, environment, folder, library, parent_of
 from serving import until
 
 SESSION_BYTES = 1000
@@ -149,14 +149,8 @@ def test_the_planted_growth_is_named_while_it_goes_on() -> None:
     server.ask("grow", 100)
 
     def process_of() -> int:
-        found = (path.name.split("-")[1] for path in folder.glob("heapwright-*.profile"))
-        programs_of = {int(one): Path(f"/proc/{one}/comm") for one in found}
-        ours = (
-            one
-            for one, name in programs_of.items()
-            if name.exists() and name.read_text() == "planted_server\n"
-        )
-        return next((one for one in ours if parent_of(parent_of(one)) == server.run.pid), 0)
+        found = (int(path.name.split("-")[1]) for path in folder.glob("heapwright-*.profile"))
+        return next((one for one in found if parent_of(parent_of(one)) == server.run.pid), 0)
 
     process = until(process_of)
     with Growing(server):
@@ -171,11 +165,6 @@ def test_the_planted_growth_is_named_while_it_goes_on() -> None:
     assert site["growth_bytes_per_s"] > 0
     assert 0 < site["live_bytes"] <= 1.5 * kept * SESSION_BYTES
     assert counts["live_bytes"] >= kept * SESSION_BYTES
-
-
-def parent_of(process: int) -> int:
-    status = Path(f"/proc/{process}/stat")
-    return int(status.read_text().rpartition(")")[2].split()[1]) if status.exists() else 0
 
 
 def test_a_process_without_samples_has_no_growing_sites() -> None:

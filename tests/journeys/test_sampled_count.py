@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import command, end_still_running, read_trace
-from counting import ask, checked, environment, folder
+from counting import ask, checked, environment, folder, parent_of
 from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 from serving import Served, served, until
 
@@ -64,11 +64,7 @@ class Sampled:
         self.path = path
 
     def _is_of_run(self, path: Path) -> bool:
-        process = path.name.split("-")[1]
-        status = Path(f"/proc/{process}/stat")
-        collector = int(status.read_text().rpartition(")")[2].split()[1]) if status.exists() else 0
-        parent = Path(f"/proc/{collector}/stat")
-        return parent.exists() and int(parent.read_text().rpartition(")")[2].split()[1]) == self.run.pid
+        return parent_of(parent_of(int(path.name.split("-")[1]))) == self.run.pid
 
     def go_on(self) -> None:
         assert self.run.stdin is not None
