@@ -83,7 +83,7 @@ void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, std::uin
   if (is_kept_whole && unseen_.size() < most_unseen && !of_stack_.contains(block.stack)) {
     unseen_.push_back(unseen);
   } else {
-    settle_unseen(unseen, writer);
+    settle_unseen(unseen, block.touch, writer);
   }
 }
 
@@ -103,12 +103,12 @@ std::uint64_t TouchedPages::most_pages_of(const Large& block, std::uint64_t now_
   return pages + (now_ns - std::min(since_ns, now_ns)) / least_ns_a_page + 1;
 }
 
-void TouchedPages::settle_unseen(const Unseen& unseen, PlanWriter& writer) {
+void TouchedPages::settle_unseen(const Unseen& unseen, std::optional<std::uint8_t> written, PlanWriter& writer) {
   const Large& block = unseen.block;
   const auto pages = block.size / page + 1;
   auto touch = unseen.touch;
   if (unseen.most_pages * page < touched_bytes(block.size, touch)) touch = share(unseen.most_pages, pages);
-  if (touch != block.touch) writer.set_touch(block.lane, block.operation, touch);
+  if (touch != written) writer.set_touch(block.lane, block.operation, touch);
   if (block.first_mark == unseen.next_mark) return;
   const auto touched_of = touched_bytes(block.size, touch);
   const auto untouched_of = block.size - touched_of;
@@ -134,7 +134,8 @@ void TouchedPages::finish(std::uint64_t end_ns, PlanWriter& writer) {
   live_.clear();
   for (Unseen& unseen : unseen_) {
     unseen.touch = share_of_stack(unseen.block.stack);
-    settle_unseen(unseen, writer);
+    // An earlier block of the same operation (reserve) may have changed it meanwhile.
+    settle_unseen(unseen, std::nullopt, writer);
   }
   unseen_.clear();
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -87,7 +88,8 @@ class TouchedPages {
   std::uint8_t share_of_stack(std::uint32_t stack) const noexcept;
   std::uint64_t most_pages_of(const Large& block, std::uint64_t now_ns) noexcept;
   void see(std::uint64_t touched, Large& block);
-  void settle_unseen(const Unseen& unseen, PlanWriter& writer);
+  // written: what the operation has now, where it is known.
+  void settle_unseen(const Unseen& unseen, std::optional<std::uint8_t> written, PlanWriter& writer);
 
   const order::Source& source_;
   std::size_t next_scan_ = 0;
