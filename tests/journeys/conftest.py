@@ -103,11 +103,16 @@ def find_child(parent: int, name: str) -> int:
     while time.monotonic() < deadline:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         for child in children:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it may just have ended
-                if Path(f"/proc/{child}/comm").read_text().strip() == name[:15]:
-                    return int(child)
+            if _name_of(child) == name[:15]:
+                return int(child)
         time.sleep(0.002)
     raise AssertionError(f"{name} did not start")
+
+
+def _name_of(process: str) -> str:
+    with suppress(FileNotFoundError, ProcessLookupError):  # it may just have ended
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    return ""
 
 
 Record = Callable[..., Recording]
