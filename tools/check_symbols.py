@@ -32,7 +32,7 @@ REQUIRED = set(
 # Process entry points the recorder may also stand in front of.
 OPTIONAL = set(
     """_exit _Exit quick_exit execve execv execvp execvpe execl execlp execle fexecve execveat posix_spawn
-    posix_spawnp fork vfork _Fork daemon forkpty clone system popen""".split()
+    posix_spawnp fork vfork _Fork daemon forkpty clone system popen prctl syscall""".split()
 )
 # What the recorder records beside the heap's calls.
 NOT_COUNTED = set(

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::uint64_t shortest_pause_ns = 500'000;
 constexpr std::uint64_t longest_pause_ns = 20'000'000;
+// If a process may not wake us.
+constexpr std::uint64_t longest_confined_pause_ns = 1'000'000;
 // Between two windows of a scan, so that a program that maps memory can take the lock.
 constexpr std::uint64_t scan_pause_ns = 100'000;
 constexpr std::uint64_t discovery_interval_ns = 20'000'000;
@@ -437,6 +439,8 @@ void Collector::sleep(const DrainResult& result) {
   bool is_scanning = false;
   for (const LiveProcess& process : live_) {
     if (process.recording->is_scan_urgent()) return;
+    const bool is_confined = process.block->is_confined.load(std::memory_order_relaxed) != 0;
+    if (is_confined) pause_ns_ = std::min(pause_ns_, longest_confined_pause_ns);
     is_scanning |= process.recording->is_scanning();
   }
   std::atomic<std::uint32_t>& word = session_.control().collector_sleeps;

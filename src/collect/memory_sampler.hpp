@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collect/process_watch.hpp"
@@ -25,6 +26,8 @@ class MemorySampler {
   void hurry() noexcept { next_ns_ = 0; }
 
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }
+  // Whether a seccomp filter was added since the first sample.
+  bool has_new_filter() const noexcept { return has_new_filter_; }
 
   std::vector<trace::MemorySample> pending;  // to be written and cleared
 
@@ -33,6 +36,8 @@ class MemorySampler {
   std::uint64_t count_ = 0;
   std::uint64_t next_ns_ = 0;
   std::uint64_t recorder_peak_bytes_ = 0;
+  std::optional<std::uint32_t> filters_at_start_;
+  bool has_new_filter_ = false;
 };
 
 }  // namespace heapwright::collect

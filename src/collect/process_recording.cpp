@@ -268,6 +268,9 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
+  if (memory_.has_new_filter() && block_.is_confined.load(std::memory_order_relaxed) == 0) {
+    block_.is_confined.fetch_add(1, std::memory_order_relaxed);
+  }
   processor_.sample(watch_, kernel(), name_.process_id, now_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;

@@ -18,6 +18,7 @@ struct MemoryReading {
   std::uint64_t shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t page_table_bytes = 0;
+  std::uint32_t seccomp_filters = 0;      // of the main thread
   std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
 };
 

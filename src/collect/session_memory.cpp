@@ -2,6 +2,7 @@
 #include "collect/session_memory.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,6 +30,22 @@ void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = n
   const int flags = MAP_SHARED | MAP_NORESERVE | (at != nullptr ? MAP_FIXED : 0);
   void* memory = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset));
   return memory == MAP_FAILED ? nullptr : memory;
+}
+
+pthread_mutex_t* mutex_of(session::CollectorLife& life) noexcept {
+  static_assert(sizeof(pthread_mutex_t) <= sizeof life);
+  return reinterpret_cast<pthread_mutex_t*>(&life);
+}
+
+// From here to the end of the calling thread.
+void hold_life(session::CollectorLife& life) noexcept {
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setpshared(&robust, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(mutex_of(life), &robust);
+  pthread_mutexattr_destroy(&robust);
+  pthread_mutex_lock(mutex_of(life));
 }
 
 [[noreturn]] void fail(const std::string& what, int error_number) {
@@ -59,9 +76,9 @@ SessionMemory::SessionMemory(int file) : file_(file) {
   }
   unmap_block(trial);
   control_ = new (control) Control{};
+  hold_life(control_->collector_life);
   control_->magic = session::magic;
   control_->layout_bytes = sizeof(ProcessBlock) / page_bytes;
-  control_->collector_process_id = static_cast<std::uint32_t>(getpid());
   control_->pid_namespace = pid_namespace_of("self");
   first_pages_ = static_cast<unsigned char*>(pages);
   door_ = std::make_unique<SessionDoor>(file_);
@@ -71,6 +88,7 @@ SessionMemory::~SessionMemory() {
   door_.reset();
   control_->is_recording.store(0, std::memory_order_relaxed);
   control_->is_closed.store(1, std::memory_order_release);
+  pthread_mutex_unlock(mutex_of(control_->collector_life));
   munmap(control_, session::control_bytes);
   munmap(first_pages_, first_pages_bytes);
   close(file_);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: the notes' kinds and reasons, best read together
 #include "collect/started_processes.hpp"
 
 #include <signal.h>
@@ -102,7 +103,9 @@ void StartedProcesses::add(const StartNote& note, std::uint64_t now_ns) {
         open_.erase(found);
       }
       if (past.image_ticks > note.ticks) return;
-      open(note.process_id, note.parent, now_ns).forked_ticks = note.ticks;
+      Process& process = open(note.process_id, note.parent, now_ns);
+      process.forked_ticks = note.ticks;
+      process.refusal = note.refusal;
       return;
     }
     case session::start_exec:
@@ -282,6 +285,9 @@ std::string StartedProcesses::why_not(std::uint32_t process_id, const Process& p
   }
   if (process.refusal == session::refused_no_memory) {
     return "its address space has no room for the recorder (ulimit -v)";
+  }
+  if (process.refusal == session::refused_confined) {
+    return "a seccomp filter of its parent may kill it for what the recorder would ask of the kernel";
   }
   std::string reason = why_never(process.program, process_id, process.user_id);
   if (!reason.empty()) return reason;

@@ -38,7 +38,8 @@ bool is_recorded_process() noexcept {
 // its parent's memory; it is counted at its first exec call (a path search may make several).
 bool hands_recording_on() noexcept {
   const session::Control* control = noted_session();
-  if (control == nullptr) return false;
+  // A confined process cannot tell itself from a vfork child of its own.
+  if (control == nullptr || (process.block != nullptr && is_confined())) return false;
   if ((control->flags & session::follow_children) != 0 || is_recorded_process()) return true;
   static constinit std::atomic<long> last_counted{0};
   const long process_id = own_process_id();

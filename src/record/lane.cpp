@@ -13,6 +13,7 @@
 extern "C" {
 [[gnu::weak]] int pthread_key_create(pthread_key_t*, void (*)(void*)) noexcept;
 [[gnu::weak]] int pthread_setspecific(pthread_key_t, const void*) noexcept;
+[[gnu::weak]] int pthread_getcpuclockid(pthread_t, clockid_t*) noexcept;
 }
 
 namespace heapwright::record {
@@ -84,6 +85,15 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   return lanes[next] != nullptr;
 }
 
+// The calling thread's id; 0: unknown.
+std::uint32_t own_thread_id() noexcept {
+  if (!is_confined()) return static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
+  // The number of a thread's clock contains its id, which libc keeps.
+  clockid_t clock{};
+  if (pthread_getcpuclockid == nullptr || pthread_getcpuclockid(pthread_self(), &clock) != 0) return 0;
+  return ~static_cast<std::uint32_t>(clock) >> 3U & 0x1fffffffU;
+}
+
 [[gnu::cold, gnu::noinline]] ThreadRecorder* take_lane() noexcept {
   std::uint32_t index = 0;
   if (!take_exited_lane(index) && !take_new_lane(index)) {
@@ -97,18 +107,11 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   thread->ring_mask = session::ring_slots_of(index) - 1;
   thread->limit = (thread->ring_mask + 1) / 2;
   thread->sampling.random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
-  thread->stack = unwind::begin_thread(lane.recorder_state + stack_offset);
-  begin_lane(lane, static_cast<std::uint32_t>(raw_syscall(SYS_gettid)),
-             platform::read_ticks(process.ticks_are_tsc), __builtin_frame_address(0));
+  thread->stack = unwind::begin_thread(process.tables, lane.recorder_state + stack_offset);
+  begin_lane(lane, own_thread_id(), platform::read_ticks(process.ticks_are_tsc), __builtin_frame_address(0));
   if (has_exit_key) pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));
   return thread;
 }
-
-struct Collector {
-  session::Control& control;
-  bool ticks_are_tsc;
-  bool is_alive(std::uint64_t waited_ns) const noexcept { return is_collector_alive(waited_ns); }
-};
 
 }  // namespace
 
@@ -133,7 +136,7 @@ ThreadRecorder* claim_lane() noexcept {
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
-  return make_room_in(thread, slots, Collector{*process.control, process.ticks_are_tsc});
+  return make_room_in(thread, slots, Reader{*process.control, process.ticks_are_tsc});
 }
 
 void emit_extended(ThreadRecorder& thread, const Call& call) noexcept {

@@ -51,7 +51,7 @@ static_assert(sizeof(ThreadRecorder) <= 128);
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
 
 // Replaces a thread's recorder while that claims a lane or looks up an operator: what libc and the loader
-// allocate meanwhile is not the program's.
+// allocate meanwhile is not the program's. And for good once a thread may not read the clock.
 [[gnu::visibility("hidden")]] extern constinit ThreadRecorder calling_libc;
 
 // Prepares the lanes of this process image; `in_fork_child` discards the parent's.

@@ -106,10 +106,8 @@ Mode link() noexcept {
   process.sample_mean_bytes = control->sample_mean_bytes;
   process.tables = {
       .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
+  process.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
   describe_process(*block);
-  // EPERM: another user's process may not be signalled, but it exists.
-  process.collector_was_visible = block->pid_namespace == control->pid_namespace &&
-                                  raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
     report_refusal(*control, session::refused_no_memory);
     return Mode::dormant;
@@ -123,6 +121,11 @@ Mode link() noexcept {
 }  // namespace
 
 bool link_process() noexcept {
+  // A child of a confined process may not ask for anything; its parent has said that it is not recorded.
+  if (is_fork_child && wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::unknown &&
+      process.block != nullptr && is_confined()) {
+    wiped_on_fork.mode.store(Mode::dormant, std::memory_order_relaxed);
+  }
   return platform::link_once(wiped_on_fork, [] {
     const Mode result = link();
     is_fork_child = true;  // a later fork child reads this in its copy

@@ -29,16 +29,23 @@ struct Process {
   std::uint64_t free_stack_from_ticks;  // as session::Control has it
   std::uint64_t sample_mean_bytes;
   std::uint32_t block_index;
+  std::uint32_t user_id;  // effective, when it was linked
   bool lanes_mapped_at_once;
-  bool collector_was_visible;
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 
 // Makes a lane's memory accessible; nullptr if that fails.
 session::Lane* map_lane(std::uint32_t index) noexcept;
 
-// False once the collector has died or closed the session. `waited_ns`: how long it has read nothing, which
-// decides if its process cannot be seen.
-bool is_collector_alive(std::uint64_t waited_ns) noexcept;
+// Whether a system call may end the process (session/layout.hpp). For a linked process.
+inline bool is_confined() noexcept { return process.block->is_confined.load(std::memory_order_relaxed) != 0; }
+
+// The collector, as record/ring.hpp sees it.
+struct Reader {
+  session::Control& control;
+  bool ticks_are_tsc;
+  bool is_alive() const noexcept { return session::is_collector_alive(control); }
+  static bool is_confined() noexcept { return record::is_confined(); }
+};
 
 }  // namespace heapwright::record

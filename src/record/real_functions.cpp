@@ -165,6 +165,8 @@ void find_real_functions() noexcept {
   find(real.brk, "brk");
   find(real.sbrk, "sbrk");
   find(real.dlclose, "dlclose");
+  find(real.prctl, "prctl");
+  find(real.syscall, "syscall");
   find(real.free, "free");
   // malloc last: once it is set, nested calls stop using the early pool and rely on every other pointer.
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);

@@ -49,6 +49,8 @@ struct RealFunctions {
   int (*brk)(void*);
   void* (*sbrk)(std::intptr_t);
   int (*dlclose)(void*);
+  int (*prctl)(int, ...);
+  long (*syscall)(long, long, long, long, long, long, long);
 };
 
 [[gnu::visibility("hidden")]] extern constinit RealFunctions real;

@@ -8,8 +8,9 @@
 //   head < limit  =>  the next slot is free
 // tests/record/lane_model.cpp compiles this and the other end, collect/lane_end.hpp, with a model's atomics.
 //
-// A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc and
-// is_alive(waited_ns), which is false once no reader will ever empty the ring.
+// A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc,
+// is_alive(), which is false once no reader will ever empty the ring, and is_confined(), which is true when a
+// system call may end the program.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "platform/clock.hpp"
 #include "platform/futex.hpp"
+#include "platform/pause.hpp"
 #include "session/layout.hpp"
 #include "trace/event_kind.hpp"
 
@@ -46,6 +48,7 @@ struct Call {
 // rare, because thousands of threads may wait at once.
 inline constexpr std::uint64_t first_wait_ns = 10'000'000;
 inline constexpr std::uint64_t longest_wait_ns = 640'000'000;
+inline constexpr int pauses_per_check = 1000;  // of a confined thread
 
 // Initializes a lane for its new thread; the caller makes it live.
 inline void begin_lane(session::Lane& lane, std::uint32_t thread_id, std::uint64_t now_ticks,
@@ -64,22 +67,35 @@ inline void begin_lane(session::Lane& lane, std::uint32_t thread_id, std::uint64
   lane.state.store(session::lane_live, std::memory_order_release);
 }
 
+// Sleeps while `word` holds `seen`, at most `wait_ns`; a confined thread spins for a while instead. Both may
+// return early.
+template <typename Word, typename Reader>
+void rest(Word& word, std::uint32_t seen, std::uint64_t wait_ns, const Reader& reader) noexcept {
+  if (!reader.is_confined()) return futex_wait(word, seen, wait_ns);
+  for (int i = 0; i < pauses_per_check && word.load(std::memory_order_acquire) == seen; ++i) {
+    platform::pause();
+  }
+}
+
+// A confined thread cannot wake the collector, which therefore sleeps less meanwhile.
+template <typename Reader>
+void wake_collector(const Reader& reader) noexcept {
+  auto& sleeps = reader.control.collector_sleeps;
+  if (!reader.is_confined() && sleeps.exchange(0) != 0) futex_wake(sleeps);
+}
+
 template <typename Thread, typename Reader>
 bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) noexcept {
   auto& lane = *thread.lane;
   const std::uint64_t since = platform::read_ticks(reader.ticks_are_tsc);
   bool has_room = false;
-  std::uint64_t waited_ns = 0;
   for (std::uint64_t wait_ns = first_wait_ns;; wait_ns = std::min(2 * wait_ns, longest_wait_ns)) {
     lane.is_waiting.store(1, std::memory_order_seq_cst);
     const std::uint32_t seen = lane.space_futex.load(std::memory_order_acquire);
     has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= thread.ring_mask + 1;
-    if (has_room || !reader.is_alive(waited_ns)) break;
-    if (reader.control.collector_sleeps.exchange(0) != 0) {
-      futex_wake(reader.control.collector_sleeps);
-    }
-    futex_wait(lane.space_futex, seen, wait_ns);
-    waited_ns += wait_ns;
+    if (has_room || !reader.is_alive()) break;
+    wake_collector(reader);
+    rest(lane.space_futex, seen, wait_ns, reader);
   }
   lane.is_waiting.store(0, std::memory_order_relaxed);
   lane.waits.fetch_add(1, std::memory_order_relaxed);
@@ -94,9 +110,8 @@ bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noe
   auto& lane = *thread.lane;
   const std::uint64_t ring = thread.ring_mask + 1;
   std::uint64_t used = thread.head - lane.tail.load(std::memory_order_acquire);
-  if (used >= ring / 2 && reader.control.collector_sleeps.load(std::memory_order_relaxed) != 0 &&
-      reader.control.collector_sleeps.exchange(0) != 0) {
-    futex_wake(reader.control.collector_sleeps);
+  if (used >= ring / 2 && reader.control.collector_sleeps.load(std::memory_order_relaxed) != 0) {
+    wake_collector(reader);
   }
   if (used + slots > ring && !wait_for_room(thread, slots, reader)) {
     lane.dropped_full.fetch_add(1, std::memory_order_relaxed);

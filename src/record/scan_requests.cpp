@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cerrno>
 
-#include "platform/futex.hpp"
+#include "platform/clock.hpp"
+#include "record/lane.hpp"
 #include "record/process.hpp"
+#include "record/ring.hpp"
 #include "record/start_notes.hpp"
 
 namespace heapwright::record {
@@ -13,6 +15,8 @@ namespace {
 
 // How often to check whether the collector is still there.
 constexpr std::uint64_t look_interval_ns = 25'000'000;
+
+std::uint64_t monotonic_ns() noexcept { return platform::read_ticks(false); }
 
 bool are_scans_wanted() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return false;
@@ -32,12 +36,6 @@ std::uint32_t post(session::ScanCause cause) noexcept {
   return wanted / session::scan_request_step;
 }
 
-void wake_collector() noexcept {
-  if (process.control->collector_sleeps.exchange(0) != 0) {
-    platform::futex_wake(process.control->collector_sleeps);
-  }
-}
-
 }  // namespace
 
 void ask_for_scan(session::ScanCause cause) noexcept {
@@ -46,17 +44,19 @@ void ask_for_scan(session::ScanCause cause) noexcept {
 }
 
 void wait_for_exit_scan() noexcept {
+  if (current_thread == &calling_libc) return;  // it may not read the clock
   if (!are_scans_wanted() || process.control->is_recording.load(std::memory_order_acquire) == 0) return;
   const int saved_errno = errno;
   const std::uint32_t number = post(session::scan_before_exit);
-  wake_collector();
-  for (std::uint64_t waited_ns = 0; waited_ns < session::longest_exit_wait_ns;
-       waited_ns += look_interval_ns) {
+  const Reader reader{*process.control, process.ticks_are_tsc};
+  wake_collector(reader);
+  const std::uint64_t until_ns = monotonic_ns() + session::longest_exit_wait_ns;
+  while (monotonic_ns() < until_ns) {
     const std::uint32_t served = process.block->scans_served.load(std::memory_order_acquire);
     // A later request of another thread also answers this one; the numbers wrap around.
     const bool is_served = ((served - number) & session::scan_number_mask) <= session::scan_number_mask / 2;
-    if (is_served || !is_collector_alive(waited_ns)) break;
-    platform::futex_wait(process.block->scans_served, served, look_interval_ns);
+    if (is_served || !reader.is_alive()) break;
+    rest(process.block->scans_served, served, look_interval_ns, reader);
   }
   errno = saved_errno;
 }

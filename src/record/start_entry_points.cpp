@@ -62,7 +62,9 @@ pid_t end_fork(const StartNote& note, pid_t result) noexcept {
   if (result < 0) {
     drop_note(note);
   } else if (result == 0) {
-    if (!is_first_of_namespace()) publish_note(note, own_process_id());
+    // The parent knows its child's id where the child may not ask.
+    const bool asks = process.block == nullptr || !is_confined();
+    if (asks && !is_first_of_namespace()) publish_note(note, own_process_id());
   } else {
     publish_note(note, result);
     count_child_left_alone();
@@ -110,6 +112,8 @@ HEAPWRIGHT_HOOK pid_t _Fork() noexcept {
 
 HEAPWRIGHT_HOOK int daemon(int keeps_folder, int keeps_streams) noexcept {
   if (!find(real_starts.daemon, "daemon")) return -1;
+  // The child could not say its id, and the parent never returns.
+  if (process.block != nullptr && is_confined()) return real_starts.daemon(keeps_folder, keeps_streams);
   const StartNote note = begin_fork();
   const pid_t parent = own_process_id();
   count_child_left_alone();

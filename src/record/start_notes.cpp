@@ -21,8 +21,29 @@ using session::StartEntry;
 
 namespace {
 
+bool cannot_ask() noexcept { return process.block != nullptr && is_confined(); }
+
+// Who the caller is. A confined process cannot ask: it knows what it was when it was linked.
+void write_owner(StartEntry& entry) noexcept {
+  entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
+  if (cannot_ask()) {
+    entry.user_id = process.user_id;
+    entry.parent_process_id = process.block->parent_process_id;
+    entry.pid_namespace = process.block->pid_namespace;
+    entry.has_address_limit = 0;
+    entry.refusal = session::refused_confined;
+    return;
+  }
+  entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
+  entry.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+  entry.pid_namespace = own_pid_namespace();
+  entry.has_address_limit = has_address_space_limit() ? 1 : 0;
+  entry.refusal = 0;
+}
+
 void wake(Control& control) noexcept {
   control.start_note_count.fetch_add(1, std::memory_order_seq_cst);
+  if (cannot_ask()) return;
   if (control.collector_sleeps.exchange(0) != 0) platform::futex_wake(control.collector_sleeps);
 }
 
@@ -34,13 +55,8 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     std::uint64_t expected = 0;
     if (!entry.word.compare_exchange_strong(expected, word, std::memory_order_acq_rel)) continue;
     entry.kind.store(0, std::memory_order_release);  // from an earlier claim
-    entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
+    write_owner(entry);
     entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
-    entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
-    entry.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
-    entry.pid_namespace = own_pid_namespace();
-    entry.has_address_limit = has_address_space_limit() ? 1 : 0;
-    entry.refusal = 0;
     entry.program[0] = '\0';
     // Last: a claim whose owner is killed before this is ignored.
     entry.kind.store(kind, std::memory_order_release);
@@ -55,7 +71,7 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
 void write_program(char* to, std::size_t room, const char* program) noexcept {
   const std::size_t length = std::strlen(program);
   std::size_t used = 0;
-  if (program[0] != '/' && std::strchr(program, '/') != nullptr) {
+  if (program[0] != '/' && std::strchr(program, '/') != nullptr && !cannot_ask()) {
     const long bytes = raw_syscall(SYS_getcwd, raw_argument(to), static_cast<long>(room));
     const bool fits = bytes > 1 && to[0] == '/' && static_cast<std::size_t>(bytes) + length < room;
     if (fits) used = static_cast<std::size_t>(bytes);
@@ -67,6 +83,13 @@ void write_program(char* to, std::size_t room, const char* program) noexcept {
 }
 
 }  // namespace
+
+pid_t own_process_id() noexcept {
+  return static_cast<pid_t>(cannot_ask() ? static_cast<long>(process.block->process_id)
+                                         : raw_syscall(SYS_getpid));
+}
+
+bool is_first_of_namespace() noexcept { return raw_syscall(SYS_getppid) == 0; }
 
 std::uint32_t own_pid_namespace() noexcept {
   struct stat status {};
@@ -129,7 +152,7 @@ void count_child_left_alone() noexcept {
   // A copy of the recorded process must not count in a block that may have a new owner by now; for a vfork
   // child, the block's owner is its parent.
   const auto owner = static_cast<long>(process.block->process_id);
-  if (owner == own_process_id() || owner == raw_syscall(SYS_getppid)) {
+  if (owner == own_process_id() || owner == raw_syscall(SYS_getppid)) {  // the first if confined
     process.block->children_left_alone.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 
-#include "platform/raw_syscall.hpp"
 #include "session/layout.hpp"
 
 namespace heapwright::record {
@@ -23,13 +22,14 @@ struct StartNote {
 // collector is gone.
 session::Control* noted_session() noexcept;
 
-// The caller's id, from the kernel: libraries may cache a parent's.
-inline pid_t own_process_id() noexcept { return static_cast<pid_t>(platform::raw_syscall(SYS_getpid)); }
+// The caller's id, from the kernel: libraries may cache a parent's. A confined process cannot ask: the linked
+// process's own.
+pid_t own_process_id() noexcept;
 
 // The inode of the caller's PID namespace, in which its ids are valid; 0 if /proc does not show it.
 std::uint32_t own_pid_namespace() noexcept;
 // A fork child that is the first of its PID namespace: it sees itself by another id than its parent does.
-inline bool is_first_of_namespace() noexcept { return platform::raw_syscall(SYS_getppid) == 0; }
+bool is_first_of_namespace() noexcept;
 
 bool has_address_space_limit() noexcept;
 

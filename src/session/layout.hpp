@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one layout, which two programs must agree on
 // The layout of the memory shared between recorded processes and the collector: one sparse anonymous file
 // (memfd), created by the collector:
 //
@@ -183,6 +184,9 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> scans_served;
   std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
   std::atomic<std::uint32_t> namespace_count;         // dlmopen: those objects have a libc of their own
+  // Above 0: a seccomp filter was added since the start, which may kill the process for a system call that
+  // the program itself never makes. From then on the recorder makes none. Written by both.
+  std::atomic<std::uint32_t> is_confined;
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.
@@ -229,6 +233,7 @@ enum StartKind : std::uint32_t {
 enum StartRefusal : std::uint32_t {
   refused_session_full = 1,  // max_processes at once
   refused_no_memory = 2,     // no room in its address space
+  refused_confined = 3,      // forked by a confined process
 };
 
 // One process start or exec. Claimed by a CAS of `word` from 0 to number << 32 before the fork, so that it
@@ -256,10 +261,18 @@ struct SwitchLog {
   std::atomic<std::uint64_t> entries[256];
 };
 
+// The room of a robust mutex of pthread's that the collector's main thread holds. Its first word is the
+// thread's id: when the thread dies, however it dies, the kernel clears it. So no system call is needed to
+// see that the collector is gone, and no permission.
+struct CollectorLife {
+  std::atomic<std::uint32_t> word;
+  std::uint32_t rest[15];
+};
+static_assert(sizeof(CollectorLife) == 64);
+
 struct Control {
   std::uint64_t magic;
-  std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
-  std::uint32_t collector_process_id;
+  std::uint32_t layout_bytes;       // sizeof(ProcessBlock) / 4096: both sides must agree
   std::uint32_t pid_namespace;      // of the collector
   std::uint32_t flags;              // ControlFlag, fixed before the first process starts
   std::uint32_t max_frames;         // <= 128
@@ -274,10 +287,19 @@ struct Control {
   std::atomic<std::uint32_t> start_note_count;  // +1 after each note; the collector looks when it has changed
   std::atomic<std::uint32_t> starts_lost;       // no free entry
   std::atomic<std::uint32_t> children_left_alone;  // started without follow_children
+  alignas(64) CollectorLife collector_life;
   SwitchLog switch_log;
   alignas(4096) StartEntry starts[max_starts];
 };
 inline constexpr std::size_t control_bytes = sizeof(Control);
+
+// False: no reader will ever empty a ring.
+inline bool is_collector_alive(const Control& control) noexcept {
+  constexpr std::uint32_t thread_id_mask = 0x3fffffff;  // FUTEX_TID_MASK
+  return control.is_closed.load(std::memory_order_acquire) == 0 &&
+         (control.collector_life.word.load(std::memory_order_relaxed) & thread_id_mask) != 0;
+}
+
 static_assert(control_bytes % 4096 == 0);
 
 inline constexpr std::uint64_t process_offset(std::uint32_t index) {

@@ -99,13 +99,18 @@ bool starts_with(const char* text, const char* prefix) {
   return true;
 }
 
-void write_path(ModuleEntry& entry, const char* name) {
+// Without a system call in a confined process.
+void write_path(const session::ProcessBlock& block, ModuleEntry& entry, const char* name) {
   constexpr std::size_t capacity = sizeof entry.path - 1;
   std::size_t used = 0;
   const auto append = [&](const char* text) {
     while (*text != '\0' && used < capacity) entry.path[used++] = *text++;
   };
-  if (name == nullptr || *name == '\0') {
+  const bool is_confined = block.is_confined.load(std::memory_order_relaxed) != 0;
+  const bool is_executable = name == nullptr || *name == '\0';
+  if (is_executable && is_confined) {
+    append(block.executable);
+  } else if (is_executable) {
     const long size =
         platform::raw_syscall(SYS_readlinkat, AT_FDCWD, platform::raw_argument("/proc/self/exe"),
                               platform::raw_argument(entry.path), static_cast<long>(capacity));
@@ -113,7 +118,7 @@ void write_path(ModuleEntry& entry, const char* name) {
   } else if (starts_with(name, "linux-vdso")) {
     append("[vdso]");
   } else {
-    if (*name != '/') {  // loaded by a relative name: relative to the current directory
+    if (*name != '/' && !is_confined) {  // loaded by a relative name: relative to the current directory
       const long size = platform::raw_syscall(SYS_getcwd, platform::raw_argument(entry.path), capacity);
       used = size > 1 ? static_cast<std::size_t>(size) - 1 : 0;
       append("/");
@@ -188,7 +193,7 @@ void write_module(session::ProcessBlock& block, std::uint32_t index, const Loade
   entry.bias = object.bias;
   entry.build_id_bytes = id.size_bytes;
   std::memcpy(entry.build_id, id.bytes, id.size_bytes);
-  write_path(entry, object.name);
+  write_path(block, entry, object.name);
   entry.loaded_ticks = platform::read_ticks(ticks_are_tsc);
   entry.unloaded_ticks.store(0, std::memory_order_relaxed);
   entry.state.store(module_ready, std::memory_order_release);

@@ -34,15 +34,17 @@ std::uint64_t thread_pointer() {
 
 // The kernel copies the set in before it rejects `how`: EINVAL means that the address is readable, EFAULT
 // that it is not. Seccomp filters allow this call far more often than process_vm_readv, and it costs a third.
-bool is_page_readable(std::uint64_t address) noexcept {
+bool is_page_readable(const std::atomic<std::uint32_t>* is_confined, std::uint64_t address) noexcept {
+  if (is_confined != nullptr && is_confined->load(std::memory_order_relaxed) != 0) return false;
   constexpr long no_such_how = -1;
   constexpr long set_bytes = 8;
   const auto at = static_cast<long>(address & ~7ULL);
   return platform::raw_syscall(SYS_rt_sigprocmask, no_such_how, at, 0, set_bytes) == -EINVAL;
 }
 
-OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept {
+OwnStack find_own_stack(std::uint64_t stack_pointer, const std::atomic<std::uint32_t>* is_confined) noexcept {
   OwnStack own;
+  own.is_confined = is_confined;
   const auto initial_top =
       &__libc_stack_end == nullptr ? 0 : reinterpret_cast<std::uint64_t>(__libc_stack_end);
   if (stack_pointer < initial_top && initial_top - stack_pointer < initial_stack_bytes) {
@@ -56,7 +58,7 @@ OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept {
   if (stack_pointer >= control_block || control_block - stack_pointer >= max_thread_stack_bytes) return own;
   own.top = control_block;
   own.low = control_block & page_mask;
-  if (!extend_own_stack(own, stack_pointer)) own = OwnStack{};
+  if (!extend_own_stack(own, stack_pointer)) own = OwnStack{.is_confined = is_confined};
   return own;
 }
 
@@ -70,7 +72,7 @@ bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept {
   if (wanted <= own.hole || own.low - wanted > max_extension_pages * StackBounds::page_bytes) return false;
   while (own.low > wanted) {
     const std::uint64_t page = own.low - StackBounds::page_bytes;
-    if (!is_page_readable(page)) {
+    if (!is_page_readable(own.is_confined, page)) {
       own.hole = page;
       return false;
     }

@@ -5,6 +5,7 @@
 // (sigaltstack, coroutine) it is the pages that the kernel has confirmed as readable during this capture.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -17,16 +18,18 @@ struct OwnStack {
   std::uint64_t low = 0;           // [low, top) is known to be mapped
   std::uint64_t hole = 0;          // highest unreadable page below low; 0 = none found
   bool is_initial_thread = false;  // the kernel's stack, which nothing else may enter
+  const std::atomic<std::uint32_t>* is_confined = nullptr;  // above 0: no system call may be made
 };
 
-OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept;
+OwnStack find_own_stack(std::uint64_t stack_pointer, const std::atomic<std::uint32_t>* is_confined) noexcept;
 
 // Slow part of StackBounds::enter: moves `own.low` down to `stack_pointer` if every page in between is
 // readable.
 [[gnu::cold]] bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept;
 
-// One system call; keeps errno.
-[[gnu::cold]] bool is_page_readable(std::uint64_t address) noexcept;
+// One system call; keeps errno. False in a confined process.
+[[gnu::cold]] bool is_page_readable(const std::atomic<std::uint32_t>* is_confined,
+                                    std::uint64_t address) noexcept;
 
 inline std::uint64_t load_word(std::uint64_t address) {
   std::uint64_t value;
@@ -43,6 +46,7 @@ class StackBounds {
     is_own_ = stack_pointer < own.top && (stack_pointer >= own.low || extend_own_stack(own, stack_pointer));
     low_ = is_own_ ? stack_pointer & ~7ULL : 0;
     words_ = is_own_ ? (own.top - low_) / 8 : 0;
+    is_confined_ = own.is_confined;
   }
 
   bool is_own() const { return is_own_; }
@@ -51,7 +55,7 @@ class StackBounds {
   [[gnu::always_inline]] bool load(std::uint64_t address, std::uint64_t& value) {
     // The rotation moves low bits of an unaligned address to the top.
     if (std::rotr(address - low_, 3) >= words_) [[unlikely]] {
-      if ((address & 7) != 0 || is_own_ || !is_page_readable(address)) return false;
+      if ((address & 7) != 0 || is_own_ || !is_page_readable(is_confined_, address)) return false;
       low_ = address & ~(page_bytes - 1);
       words_ = page_bytes / 8;
     }
@@ -62,6 +66,7 @@ class StackBounds {
  private:
   std::uint64_t low_ = 0;
   std::uint64_t words_ = 0;
+  const std::atomic<std::uint32_t>* is_confined_ = nullptr;
   bool is_own_ = false;
 };
 

@@ -229,9 +229,10 @@ std::size_t thread_stack_bytes() noexcept {
   return sizeof(ThreadStack);
 }
 
-ThreadStack* begin_thread(void* memory) noexcept {
+ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept {
   auto* stack = static_cast<ThreadStack*>(memory);
-  stack->own = find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
+  stack->own =
+      find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)), &tables.block->is_confined);
   stack->epoch = module_epoch();
   return stack;
 }

@@ -7,8 +7,9 @@
 //
 // Takes no lock, allocates nothing, writes nothing to the program's stack, never calls libgcc or
 // dl_iterate_phdr. On the thread's own stack it makes no system call once that stack is known; on any other
-// (sigaltstack, coroutine) one cheap call per page asks whether the page is readable. Every load is bounded;
-// a stack that cannot be followed ends in a visible truncation mark instead of a guess.
+// (sigaltstack, coroutine) one cheap call per page asks whether the page is readable, except in a confined
+// process, where such a stack is cut. Every load is bounded; a stack that cannot be followed ends in a
+// visible truncation mark instead of a guess.
 //
 //   capture ─ step ─ stack_bounds       one frame outwards, loads that cannot fault
 //      ├───── pc_table ─ loaded_objects ─ call_frame_rules ─ call_frame_program
@@ -37,7 +38,7 @@ struct ThreadStack;
 std::size_t thread_stack_bytes() noexcept;  // <= 12 KiB
 
 // Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread.
-ThreadStack* begin_thread(void* memory) noexcept;
+ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept;
 
 // Captures the stack of the hook whose frame address (__builtin_frame_address(0), a frame with a frame
 // pointer: [fp] = caller's rbp, [fp+8] = return address) is `hook_frame`; the first frame is the hook's

@@ -22,7 +22,6 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-bool is_collector_alive(std::uint64_t) noexcept { return true; }
 session::Lane* map_lane(std::uint32_t index) noexcept { return &process.block->lanes[index]; }
 
 namespace {

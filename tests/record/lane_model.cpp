@@ -136,7 +136,8 @@ struct Control {
 struct Reader {
   Control& control;
   bool ticks_are_tsc = true;
-  static bool is_alive(std::uint64_t) { return true; }
+  static bool is_alive() { return true; }
+  static bool is_confined() { return false; }
 };
 
 template <Fault fault>

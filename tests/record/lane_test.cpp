@@ -14,7 +14,6 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-bool is_collector_alive(std::uint64_t) noexcept { return false; }
 session::Lane* map_lane(std::uint32_t index) noexcept {
   errno = ENOMEM;  // as a failed system call inside would leave it
   return &process.block->lanes[index];
@@ -29,7 +28,8 @@ class Lanes : public ::testing::Test {
         mmap(nullptr, sizeof(session::ProcessBlock), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     ASSERT_NE(static_cast<void*>(process.block), MAP_FAILED);
-    process.control = &control_;
+    process.control = &control_;  // nobody holds its collector_life
+    process.tables.block = process.block;
     process.ticks_are_tsc = true;
     wiped_on_fork.mode.store(Mode::active);
     begin_lanes(true);

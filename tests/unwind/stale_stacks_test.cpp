@@ -72,7 +72,7 @@ class StaleStacks : public ::testing::Test {
  protected:
   void SetUp() override {
     process = &process_;
-    thread_stack = begin_thread(memory_.data());
+    thread_stack = begin_thread(process_.tables(), memory_.data());
   }
   TestProcess process_;
   alignas(64) std::array<unsigned char, 12 * 1024> memory_{};

@@ -105,7 +105,7 @@ inline std::uint32_t capture_from(const void* frame) {
   TestProcess& process = *TestProcess::current;
   if (state.process_number != process.number()) {
     std::memset(state.memory, 0, sizeof state.memory);
-    state.stack = begin_thread(state.memory);
+    state.stack = begin_thread(process.tables(), state.memory);
     state.process_number = process.number();
   }
   return capture(process.tables(), *state.stack, frame);

@@ -24,13 +24,6 @@ inline std::uint64_t now_ticks() noexcept {
   return platform::read_ticks((heapwright_agent.control->flags & session::clock_is_tsc) != 0);
 }
 
-inline unwind::Tables tables() noexcept {
-  const session::Control& control = *heapwright_agent.control;
-  return {.block = heapwright_agent.block,
-          .max_frames = control.max_frames,
-          .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
-}
-
 // A signal handler must not see the agent idle before everything is written.
 inline void leave(Thread& thread) noexcept {
   std::atomic_signal_fence(std::memory_order_release);

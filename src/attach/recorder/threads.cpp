@@ -2,7 +2,6 @@
 #include "attach/recorder/threads.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "platform/clock.hpp"
@@ -68,7 +67,7 @@ Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   StackMemory& memory = heapwright_agent.stacks[number];
   std::memset(memory.bytes, 0, sizeof memory.bytes);
   __libc_stack_end = heapwright_agent.stack_end;
-  thread.stack = unwind::begin_thread(memory.bytes);
+  thread.stack = unwind::begin_thread(tables(), memory.bytes);
   thread.lane = nullptr;
   thread.activity = Activity::program;
   thread.sampling = {};
@@ -138,7 +137,7 @@ void recover(Thread& thread) noexcept {
   if (thread.activity != Activity::recorder) return;
   auto* const memory = reinterpret_cast<std::uint8_t*>(thread.stack);
   std::memset(memory, 0, sizeof(StackMemory));
-  thread.stack = unwind::begin_thread(memory);
+  thread.stack = unwind::begin_thread(tables(), memory);
 }
 
 // A nested call by the allocator is part of the real call. One made by a signal handler belongs to the
@@ -154,10 +153,11 @@ void classify_nested(const Thread& thread, std::uint64_t frame) noexcept {
 struct Collector {
   session::Control& control;
   bool ticks_are_tsc;
-  bool is_alive(std::uint64_t) const noexcept {
-    return heapwright_agent_threads.is_active != 0 &&
-           control.is_closed.load(std::memory_order_acquire) == 0 &&
-           raw_syscall(SYS_kill, control.collector_process_id, 0) != -ESRCH;
+  bool is_alive() const noexcept {
+    return heapwright_agent_threads.is_active != 0 && session::is_collector_alive(control);
+  }
+  static bool is_confined() noexcept {
+    return heapwright_agent.block->is_confined.load(std::memory_order_relaxed) != 0;
   }
 };
 

@@ -5,6 +5,7 @@
 #include "attach/agent/program.hpp"
 #include "attach/agent/thread_table.hpp"
 #include "attach/recorder/layout.hpp"
+#include "unwind/unwind.hpp"
 
 namespace heapwright::attach::recorder {
 
@@ -14,6 +15,13 @@ HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
 inline std::uint64_t identity_of_caller(std::uint64_t thread_pointer) noexcept {
   const auto* own = reinterpret_cast<const std::uint32_t*>(thread_pointer + heapwright_agent.identity_offset);
   return heapwright_agent.common.attachment << 32 | *own;
+}
+
+inline unwind::Tables tables() noexcept {
+  const session::Control& control = *heapwright_agent.control;
+  return {.block = heapwright_agent.block,
+          .max_frames = control.max_frames,
+          .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
 }
 
 // Begins a hook of a thread that has no entry at its home, or is not in the program's code. nullptr: forward

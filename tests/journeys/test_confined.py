@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""A program under a strict seccomp filter ends as it would alone, and its calls are all recorded.
+
+The filter kills at any system call but write and exit, also at those of the recorder.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Record, collector, differences, find_child, programs
+
+PAIRS = 100_000  # twenty rings
+GOOD = 4
+
+
+@pytest.mark.parametrize("way", ["prctl", "syscall", "raw"])
+def test_the_recorder_asks_nothing_of_the_kernel(record: Record, way: str) -> None:
+    alone = subprocess.run([programs / "confines_itself", way, str(PAIRS)], check=False, capture_output=True)
+    assert alone.returncode == GOOD
+    recording = record("confines_itself", way, PAIRS)
+    assert recording.status == GOOD, recording.errors
+    assert recording.output == alone.stdout.decode()
+    assert differences(recording.said, recording.traces()) == []
+    assert recording.trace().problems() == []
+
+
+def test_a_thread_without_a_clock_is_counted(record: Record) -> None:
+    """The strict mode takes the time stamp counter as well: what cannot be recorded is counted."""
+    recording = record("confines_itself", "strict", PAIRS)
+    assert recording.status == GOOD, recording.errors
+    assert recording.trace().count("allocated", "malloc", 28001) == 100
+    assert recording.trace().facts["dropped"] == 2 * PAIRS
+
+
+def test_a_confined_program_forks(record: Record) -> None:
+    recording = record("confines_itself", "prctl", PAIRS, "fork", options=["--children"])
+    assert recording.status == GOOD, recording.errors
+    assert recording.note("child") == 0
+    assert differences(recording.said, recording.traces()) == []
+    assert "a seccomp filter of its parent may kill it" in recording.errors
+
+
+@pytest.mark.parametrize("way", ["prctl", "none"])
+def test_a_killed_collector_holds_nobody_up(tmp_path: Path, way: str) -> None:
+    """Seen in the memory alone: the kernel marks there that the collector has died."""
+    target = [programs / "confines_itself", way, "3000000"]
+    if way == "none":
+        target = [programs / "pairs", "3000000", "5", "1"]
+    path = tmp_path / "x.heapwright"
+    line = [str(word) for word in [collector, "--output", path, "--", *target]]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        find_child(run.pid, Path(target[0]).name)
+        while not path.exists() or path.stat().st_size < 100_000:
+            time.sleep(0.002)
+        run.send_signal(signal.SIGKILL)
+        assert run.stdout is not None
+        said = run.stdout.read().decode()  # until the program, whose output it is, has ended
+    assert ("released 3000000" if way != "none" else "ns_per_pair") in said
