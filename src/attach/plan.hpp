@@ -33,8 +33,10 @@ struct Plan {
   Allocator allocator;
   std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
-  std::uint64_t stack_end = 0;      // where the loader stores the end of the first thread's stack
-  std::uint64_t system_call = 0;    // address of a `syscall` instruction
+  std::uint64_t headers = 0;        // the executable's program headers
+  std::uint64_t header_count = 0;
+  std::uint64_t stack_end = 0;    // where the loader stores the end of the first thread's stack
+  std::uint64_t system_call = 0;  // address of a `syscall` instruction
   std::vector<Mapping> maps;
   std::vector<FoundRegion> regions;  // of earlier attachments
   bool is_reused = false;            // the region is one of them

@@ -174,6 +174,8 @@ void RecordingObserver::begin(const Scene& scene) {
   made->threads_unloading = before->threads_unloading;
   made->identity_offset = find_identity(scene);
   made->find_object = reinterpret_cast<decltype(made->find_object)>(scene.plan.find_object);
+  made->headers = scene.plan.headers;
+  made->header_count = scene.plan.header_count;
   made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);
   made->allocator_code = scene.plan.allocator.code;
   made->allocator_code_bytes = scene.plan.allocator.code_bytes;

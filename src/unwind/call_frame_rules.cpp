@@ -13,8 +13,7 @@ namespace {
 const void* pointer(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
 ByteCursor cursor_in(const ObjectTables& object, std::uint64_t from) {
-  if (from < object.start) from = object.end;
-  return {pointer(from), pointer(object.end)};
+  return {pointer(from), pointer(segment_end(object, from))};
 }
 
 // Address of the FDE whose range may hold `pc`; 0 = none. The table is sorted
@@ -218,7 +217,7 @@ Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
 bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
   constexpr std::uint8_t long_form[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   constexpr std::uint8_t short_form[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
-  if (pc < object.start || object.end - pc < sizeof long_form) return false;
+  if (segment_end(object, pc) - pc < sizeof long_form) return false;
   return std::memcmp(pointer(pc), long_form, sizeof long_form) == 0 ||
          std::memcmp(pointer(pc), short_form, sizeof short_form) == 0;
 }
@@ -239,6 +238,17 @@ bool is_made_by_hand(const ObjectTables& object, std::uint64_t pc) {
 }
 
 }  // namespace
+
+std::uint64_t segment_end(const ObjectTables& object, std::uint64_t address) noexcept {
+  if (address < object.start || address >= object.end) return address;
+  if (object.headers == nullptr) return object.end;
+  for (std::uint32_t i = 0; i < object.header_count; ++i) {
+    const Elf64_Phdr& segment = object.headers[i];
+    const std::uint64_t begin = object.bias + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address - begin < segment.p_memsz) return begin + segment.p_memsz;
+  }
+  return address;
+}
 
 Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
   const std::uint64_t target = is_exact ? pc : pc - 1;

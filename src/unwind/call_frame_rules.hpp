@@ -3,18 +3,27 @@
 // compact form.
 #pragma once
 
+#include <elf.h>
+
 #include <cstdint>
 
 #include "unwind/rule.hpp"
 
 namespace heapwright::unwind {
 
-// Memory of one loaded object; reads never leave [start, end).
+// Memory of one loaded object; reads never leave its segments.
 struct ObjectTables {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   std::uint64_t frame_header = 0;  // PT_GNU_EH_FRAME; 0 = none
+  std::uint64_t bias = 0;
+  // Its program headers; nullptr: all of [start, end) is mapped.
+  const Elf64_Phdr* headers = nullptr;
+  std::uint32_t header_count = 0;
 };
+
+// The end of the segment that holds `address`; `address` itself if none does.
+std::uint64_t segment_end(const ObjectTables& object, std::uint64_t address) noexcept;
 
 // `is_exact`: pc is the next instruction of an interrupted frame; otherwise it is a return address, and the
 // rule is that of the call before it.

@@ -14,6 +14,7 @@
 struct heapwright_link_map {
   std::uint64_t bias;
   const char* name;
+  void* dynamic;
 };
 struct heapwright_found_object {
   unsigned long long flags;
@@ -25,6 +26,7 @@ struct heapwright_found_object {
 };
 // glibc 2.35 and later; lock-free.
 extern "C" __attribute__((weak)) int _dl_find_object(void* address, heapwright_found_object* result);
+extern "C" unsigned long getauxval(unsigned long type) noexcept;
 
 namespace heapwright::unwind {
 namespace {
@@ -65,31 +67,65 @@ bool take_build_id(ByteCursor notes, BuildId& id) {
   return false;
 }
 
-// From the program headers in memory; empty if the object's first page does not hold its ELF header.
+struct ProgramHeaders {
+  const Elf64_Phdr* first = nullptr;
+  std::uint32_t count = 0;
+  const Elf64_Phdr* begin() const { return first; }
+  const Elf64_Phdr* end() const { return first + count; }
+};
+
+// Those after the ELF header, if the object's first page has it.
+ProgramHeaders headers_in_memory(const ObjectTables& object) {
+  constexpr std::uint64_t page_bytes = 4096;
+  if (segment_end(object, object.start) - object.start < page_bytes) return {};
+  Elf64_Ehdr header;
+  std::memcpy(&header, reinterpret_cast<const void*>(object.start), sizeof header);
+  const bool is_header =
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(Elf64_Phdr);
+  const std::uint64_t bytes = header.e_phnum * std::uint64_t{sizeof(Elf64_Phdr)};
+  if (!is_header || header.e_phoff > page_bytes || bytes > page_bytes - header.e_phoff) return {};
+  return {reinterpret_cast<const Elf64_Phdr*>(object.start + header.e_phoff), header.e_phnum};
+}
+
 BuildId read_build_id(const LoadedObject& object) {
   BuildId id;
-  constexpr std::uint64_t header_page_bytes = 4096;
-  const auto [start, end, unused] = object.tables;
-  if (end - start < header_page_bytes) return id;
-  Elf64_Ehdr header;
-  std::memcpy(&header, reinterpret_cast<const void*>(start), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return id;
-  }
-  if (header.e_phoff > header_page_bytes) return id;
-  ByteCursor program_headers(reinterpret_cast<const void*>(start + header.e_phoff),
-                             reinterpret_cast<const void*>(start + header_page_bytes));
-  for (std::uint32_t i = 0; i < header.e_phnum; ++i) {
-    const auto segment = program_headers.read<Elf64_Phdr>();
-    if (program_headers.has_failed()) return id;
-    const std::uint64_t notes = object.bias + segment.p_vaddr;
-    const bool is_inside = notes >= start && notes < end && segment.p_memsz <= end - notes;
-    if (segment.p_type != PT_NOTE || !is_inside) continue;
+  const ObjectTables& tables = object.tables;
+  const ProgramHeaders headers = tables.headers != nullptr
+                                     ? ProgramHeaders{tables.headers, tables.header_count}
+                                     : headers_in_memory(tables);
+  for (const Elf64_Phdr& segment : headers) {
+    const std::uint64_t notes = tables.bias + segment.p_vaddr;
+    if (segment.p_type != PT_NOTE || segment.p_memsz > segment_end(tables, notes) - notes) continue;
     const ByteCursor cursor(reinterpret_cast<const void*>(notes),
                             reinterpret_cast<const void*>(notes + segment.p_memsz));
     if (take_build_id(cursor, id)) return id;
   }
   return id;
+}
+
+// The loader reserves the whole range of a library. An executable's segments may leave gaps; of such a one
+// _dl_find_object tells only the segment that was asked for.
+void span_all_segments(ObjectTables& object, const void* dynamic) {
+  const ProgramHeaders headers{reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR)),
+                               static_cast<std::uint32_t>(getauxval(AT_PHNUM))};
+  if (headers.first == nullptr) return;
+  std::uint64_t start = object.start;
+  std::uint64_t end = object.end;
+  bool are_its_own = false;
+  for (const Elf64_Phdr& segment : headers) {
+    const std::uint64_t begin = object.bias + segment.p_vaddr;
+    are_its_own |= segment.p_type == PT_DYNAMIC && begin == reinterpret_cast<std::uint64_t>(dynamic);
+    if (segment.p_type != PT_LOAD) continue;
+    constexpr std::uint64_t page_mask = ~4095ULL;
+    if ((begin & page_mask) < start) start = begin & page_mask;
+    if (begin + segment.p_memsz > end) end = begin + segment.p_memsz;
+  }
+  const bool has_gaps = start < object.start || end > object.end;
+  if (!are_its_own || !has_gaps) return;
+  object.start = start;
+  object.end = end;
+  object.headers = headers.first;
+  object.header_count = headers.count;
 }
 
 bool starts_with(const char* text, const char* prefix) {
@@ -134,8 +170,9 @@ bool is_loaded(const ModuleEntry& entry) {
 }
 
 bool is_same(const ModuleEntry& entry, const LoadedObject& object, const BuildId& id) {
-  return entry.start == object.tables.start && entry.end == object.tables.end && entry.bias == object.bias &&
-         entry.build_id_bytes == id.size_bytes && std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
+  return entry.start == object.tables.start && entry.end == object.tables.end &&
+         entry.bias == object.tables.bias && entry.build_id_bytes == id.size_bytes &&
+         std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
 }
 
 // The program counters in [start, end).
@@ -190,7 +227,7 @@ void write_module(session::ProcessBlock& block, std::uint32_t index, const Loade
   ModuleEntry& entry = block.modules[index];
   entry.start = object.tables.start;
   entry.end = object.tables.end;
-  entry.bias = object.bias;
+  entry.bias = object.tables.bias;
   entry.build_id_bytes = id.size_bytes;
   std::memcpy(entry.build_id, id.bytes, id.size_bytes);
   write_path(block, entry, object.name);
@@ -229,11 +266,14 @@ bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) {
     return false;
   }
+  object.tables = {};
   object.tables.start = reinterpret_cast<std::uint64_t>(found.map_start);
   object.tables.end = reinterpret_cast<std::uint64_t>(found.map_end);
   object.tables.frame_header = reinterpret_cast<std::uint64_t>(found.frame_header);
-  object.bias = found.link_map->bias;
+  object.tables.bias = found.link_map->bias;
   object.name = found.link_map->name;
+  const bool is_program = object.name != nullptr && *object.name == '\0';
+  if (is_program) span_all_segments(object.tables, found.link_map->dynamic);
   return true;
 }
 

@@ -12,7 +12,6 @@ namespace heapwright::unwind {
 
 struct LoadedObject {
   ObjectTables tables;
-  std::uint64_t bias = 0;
   const char* name = nullptr;  // from the dynamic linker; empty for the program
 };
 

@@ -54,9 +54,9 @@ class Attached:
 class Server:
     """steady_server, standing still."""
 
-    def __init__(self, threads: int = 8, preload: str = "") -> None:
+    def __init__(self, threads: int = 8, preload: str = "", program: str = "steady_server") -> None:
         self.process = subprocess.Popen(
-            [str(programs / "steady_server"), str(threads), *(["unfailing"] if preload else [])],
+            [str(programs / program), str(threads), *(["unfailing"] if preload else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -37,19 +37,23 @@ def test_the_trace_has_what_the_program_called(server: Server, tmp_path: Path) -
     assert server.quit() == 0
 
 
-def test_the_stacks_lead_to_the_first_frame(server: Server, tmp_path: Path) -> None:
-    recording = Recording(server.pid, tmp_path / "a.heapwright")
-    run_for(server, 0.1)
-    recording.end()
+@pytest.mark.parametrize("program", ["steady_server", "steady_server_with_gaps"])
+def test_the_stacks_lead_to_the_first_frame(program: str, tmp_path: Path) -> None:
+    with Server(program=program) as server:
+        recording = Recording(server.pid, tmp_path / "a.heapwright")
+        run_for(server, 0.1)
+        recording.end()
+        assert server.quit() == 0
     trace = read_trace(recording.path, 25)  # what strdup asks for, among others
     stacks = trace.facts["stacks"]
     assert stacks
     for stack in stacks:
         paths = [frame[0] if isinstance(frame, list) else frame for frame in stack]
         assert paths[-1].endswith("libc.so.6"), paths  # clone
-        assert any(path.endswith("steady_server") for path in paths), paths
+        assert str(programs / program) in paths, paths
         assert "(truncated)" not in paths
-    assert server.quit() == 0
+    modules = [module for module in trace.facts["modules"] if module["path"] == str(programs / program)]
+    assert modules and all(module["build_id"] for module in modules)
 
 
 @pytest.mark.parametrize("options", [[], ["--sample", "4k"]])

@@ -8,9 +8,9 @@ import pytest
 from conftest import Record, Trace, programs, read_trace
 
 
-def function_names(trace: Trace, stack: list[object]) -> list[str]:
+def function_names(trace: Trace, stack: list[object], program: str = "stacks") -> list[str]:
     """Frames of the target program by name (through nm), others by their library."""
-    path = programs / "stacks"
+    path = programs / program
     listing = subprocess.run(["nm", "-n", "--defined-only", path], capture_output=True, text=True, check=True)
     rows = [row.split() for row in listing.stdout.splitlines()]
     symbols = [(int(address, 16), name) for address, kind, name in rows if kind in "tTwW"]
@@ -26,17 +26,17 @@ def function_names(trace: Trace, stack: list[object]) -> list[str]:
     return names
 
 
-@pytest.fixture(scope="module")
-def stacks_of(tmp_path_factory: pytest.TempPathFactory):
+@pytest.fixture(scope="module", params=["stacks", "stacks_with_gaps"])
+def stacks_of(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest):
     folder = tmp_path_factory.mktemp("stacks")
     from conftest import collector
 
-    line = [collector, "--output", folder / "x.heapwright", "--quiet", "--", programs / "stacks"]
+    line = [collector, "--output", folder / "x.heapwright", "--quiet", "--", programs / request.param]
     subprocess.run([str(p) for p in line], check=True, capture_output=True, timeout=60)
 
     def read(size: int) -> list[list[str]]:
         trace = read_trace(folder / "x.heapwright", size)
-        return [function_names(trace, stack) for stack in trace.facts["stacks"]]
+        return [function_names(trace, stack, request.param) for stack in trace.facts["stacks"]]
 
     return read
 

@@ -55,6 +55,19 @@ class TestObject {
   ObjectTables object() const {
     return {code_, code_ + page_bytes, reinterpret_cast<std::uint64_t>(tables_)};
   }
+  // The same as a segment of an object that leaves a gap after it.
+  ObjectTables before_a_gap() {
+    segment_ = {};
+    segment_.p_type = PT_LOAD;
+    segment_.p_vaddr = page_bytes;
+    segment_.p_memsz = page_bytes;
+    ObjectTables tables = object();
+    tables.end += 512 * page_bytes;
+    tables.bias = code_ - page_bytes;
+    tables.headers = &segment_;
+    tables.header_count = 1;
+    return tables;
+  }
   std::uint64_t code() const { return code_; }
   std::uint8_t* tables() { return tables_; }
   std::size_t size_bytes() const { return size_bytes_; }
@@ -64,6 +77,7 @@ class TestObject {
 
  private:
   static constexpr std::size_t header_bytes = 20;
+  Elf64_Phdr segment_{};
 
   static void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint32_t value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
@@ -183,8 +197,12 @@ TEST(CallFrameRules, DamagedTablesAreSurvived) {
     for (unsigned change = random() % 4; change < 4; ++change) {
       object.tables()[random() % object.size_bytes()] = static_cast<std::uint8_t>(random());
     }
-    const Rule rule = object.rule_at(random() % TestObject::code_bytes, (random() & 1) != 0);
+    const std::uint64_t offset = random() % TestObject::code_bytes;
+    const bool is_exact = (random() & 1) != 0;
+    const Rule rule = object.rule_at(offset, is_exact);
     ASSERT_NE(rule.type(), RuleType::not_evaluated);
+    const Rule same = evaluate_rule(object.before_a_gap(), object.code() + offset, is_exact);
+    ASSERT_EQ(same.bits(), rule.bits());
   }
 }
 

@@ -75,6 +75,9 @@ struct RecordingAgent {
   std::uint64_t identity_offset{};
   // The loader's function; nullptr: libc has none.
   int (*find_object)(void*, void*){};
+  // The executable's program headers.
+  std::uint64_t headers{};
+  std::uint64_t header_count{};
   void* stack_end{};
   // A call from the allocator's code during a real call is the allocator's own; so is one that returns to the
   // agent: the allocator continued by a jump.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The few functions of libc and the loader that the agent's code needs. libc selects its own versions when
 // the process starts, and the agent is not linked to it.
+#include <elf.h>
 #include <time.h>
 
 #include <cstddef>
@@ -39,6 +40,11 @@ int bcmp(const void* first, const void* second, std::size_t bytes) { return memc
 // glibc 2.35 and later; takes no lock.
 int _dl_find_object(void* address, void* result) {
   return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result) : -1;
+}
+
+unsigned long getauxval(unsigned long type) noexcept {
+  if (type == AT_PHDR) return heapwright_agent.headers;
+  return type == AT_PHNUM ? heapwright_agent.header_count : 0;
 }
 
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
