@@ -106,7 +106,7 @@ def test_recorded_times_stand_beside_replayed_ones(
     )
     made = made_trace()
     for _ in range(3000):
-        made.event(MALLOC, 0x9000, 100).event(FREE, 0x9000)
+        made.event(MALLOC, 0x9000, 100, took=48).event(FREE, 0x9000, took=48)  # more than reading any clock
     file = str(made.write(tmp_path / "server.heapwright"))
     assert run_command(["replay", file, "--on", "glibc", "--runs", "2", "--idle", "0", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
