@@ -15,7 +15,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
+.PHONY: help setup setup-test build run test test-all quick check wheel bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -59,12 +59,23 @@ run: build ## record a real program (sqlite3) and explain its heap
 # T=heap, T=python, T=python/explain, T=journeys/test_limits.py …: only these, and only what they need is installed and
 # built. T=python/explain is tests/python/test_explain*.py.
 T ?=
-test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
+test: setup-test ## run the tests of every day; T=python/test_explain.py: only these
 	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) \
 	  $(if $(filter-out tools%,$(T)),,.venv/clang-tidy) TESTS=ON
 	@mkdir -p build
 	@cmake --preset release -DHEAPWRIGHT_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) $(if $(T),--of $(T))
+	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) $(if $(T),--of $(T)) $(if $(ALL),--all)
+
+# ALL=1: also what has the label or the marker `full`, C++ lint and all sanitizers.
+ALL ?=
+test-all: ## run every test, as CI does and as before a release
+	@$(MAKE) --no-print-directory test ALL=1
+
+# SINCE=HEAD~3: of the changes since then.
+SINCE ?= main
+quick: setup-test ## run what sees your changes since main, in 90 s once everything is built
+	@test -x $(HEAPWRIGHT) && test -f build/release/build.ninja || $(MAKE) --no-print-directory build TESTS=ON
+	@.venv/bin/python tools/quick_tests.py --since $(SINCE)
 
 check: setup-test ## layers, sizes, symbols, documents, formatting, types
 	@$(MAKE) --no-print-directory build .venv/clang-tidy TESTS=ON

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
+# length: the stages of all tiers, and one way to run them
 """Runs every stage of the tests, each bounded in time, and sums up what the runners said.
 
 Called by `make test`, which configures build/release first. A stage
 that fails does not stop the later ones; the last line gives the sums. What
 late stages compile is begun beside the earlier ones, with the time that these leave.
-`--of heap` or `--of python/test_explain.py` builds and runs what is under
-tests/ there, and no more.
+Without an option it leaves out what has ctest's label or pytest's marker `full`, C++ lint and
+the other sanitizers; `--all` (make test-all) runs everything. `--of heap` or
+`--of python/test_explain.py` builds and runs what is under tests/ there, and no more.
 """
 
 import argparse
@@ -25,6 +27,10 @@ from pathlib import Path
 root = Path(__file__).resolve().parent.parent
 # Compiled in seconds; tests/CMakeLists.txt gives them the label "first".
 FIRST = ["tests/base/all", "tests/platform/all", "tests/counters/all"]
+# pytest's exit code where it runs none: all are `full`.
+NONE_CHOSEN = 5
+# What reads files of others, and what hands out memory.
+SANITIZED = ("trace", "heap")
 SETUP = (["cmake", "--preset"], ["cmake", "--build"], ["make", "--no-print-directory"])
 
 
@@ -44,38 +50,57 @@ class Outcome:
     skipped: int
     seconds: float
     failures: list[str]
+    is_out_of_time: bool = False
 
 
-def pytest_stage(name: str, folders: list[str], limit_s: int, workers: int = 1) -> Stage:
+def pytest_stage(name: str, tests: list[str], limit_s: int, workers: int = 1, is_whole: bool = True) -> Stage:
     options = ["--color=no", "-p", "no:cacheprovider", "--durations=5", "-rsfE"]
     if workers > 1:  # by file, because what a file's tests share is made once then
         options += ["--numprocesses", str(workers), "--dist", "loadfile"]
-    return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
+    if not is_whole:
+        options += ["-m", "not full"]
+    return Stage(name, [[sys.executable, "-m", "pytest", *options, *tests]], limit_s)
 
 
-def sanitizer_stage(preset: str, jobs: int, limit_s: int) -> Stage:
+def sanitizer_stage(preset: str, jobs: int, limit_s: int, folders: tuple[str, ...] = ()) -> Stage:
+    """Of all folders, or of these alone."""
+    targets = [word for folder in folders for word in ("--target", f"tests/{folder}/all")]
+    ctest = ["-j", str(jobs), "--timeout", "300"]
+    of_all = ["ctest", "--preset", preset, *ctest]
+    tests = [["ctest", "--test-dir", f"build/{preset}/tests/{folder}", *ctest] for folder in folders] or [
+        of_all
+    ]
     commands = [
         ["cmake", "--preset", preset],
-        ["cmake", "--build", "--preset", preset, "-j", str(jobs), "--", "--quiet"],
-        ["ctest", "--preset", preset, "-j", str(jobs), "--timeout", "300"],
+        ["cmake", "--build", "--preset", preset, "-j", str(jobs), *targets, "--", "--quiet"],
     ]
-    return Stage(f"C++ units under {preset}", commands, limit_s, ahead=commands[:2])
+    name = f"{', '.join(folders) or 'C++ units'} under {preset}"
+    return Stage(name, [*commands, *tests], limit_s, ahead=commands)
 
 
-def stages(jobs: int) -> list[Stage]:
+def stages(jobs: int, is_whole: bool = True) -> list[Stage]:
     release = ["ctest", "--preset", "release", "-j", str(jobs), "--timeout", "300"]
     first = ["cmake", "--build", "--preset", "release", "-j", str(jobs), "--target", *FIRST, "--", "--quiet"]
     tidy = [sys.executable, "tools/check_tidy.py", "--jobs", str(jobs)]
+    checks = [sys.executable, "tools/run_checks.py"]
+    later = [
+        Stage("checks", [checks], 1200, ahead=[tidy]),
+        sanitizer_stage("asan", jobs, 2400),
+        sanitizer_stage("tsan", jobs, 2400),
+    ]
+    if not is_whole:
+        later = [
+            Stage("checks", [[*checks, "--without", "C++ lint"]], 600),
+            sanitizer_stage("asan", jobs, 600, SANITIZED),
+        ]
     return [
         Stage("first C++ units", [first, [*release, "-L", "first"]], 600),
         Stage("build", [["make", "--no-print-directory", "build", "TESTS=ON", f"JOBS={jobs}"]], 3600),
-        Stage("C++ units", [[*release, "-LE", "first"]], 600),
-        pytest_stage("check scripts", ["tests/tools"], 120),
-        pytest_stage("Python", ["tests/python"], 600, jobs),
-        pytest_stage("journeys", ["tests/journeys"], 1200, jobs),
-        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 1200, ahead=[tidy]),
-        sanitizer_stage("asan", jobs, 2400),
-        sanitizer_stage("tsan", jobs, 2400),
+        Stage("C++ units", [[*release, "-LE", "first" if is_whole else "first|full"]], 600),
+        pytest_stage("check scripts", ["tests/tools"], 120, is_whole=is_whole),
+        pytest_stage("Python", ["tests/python"], 600, jobs, is_whole),
+        pytest_stage("journeys", ["tests/journeys"], 1200, jobs, is_whole),
+        *later,
     ]
 
 
@@ -92,16 +117,7 @@ def stage_of(part: str, jobs: int) -> Stage:
     tests = [str(file.relative_to(root)) for file in named] or [f"tests/{part}"]
     build = ["cmake", "--build", "build/release", "-j", str(jobs), "--target"]
     if named or path.name.endswith(".py") or (path.is_dir() and any(path.rglob("test_*.py"))):
-        runner = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--color=no",
-            "-p",
-            "no:cacheprovider",
-            "-rsfE",
-            *tests,
-        ]
+        runner = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", "-rsfE", *tests]
         return Stage(part, [[*build, "run_by_python", "--", "--quiet"], runner], 1800)
     if not (path / "CMakeLists.txt").is_file():
         names = sorted(p.name for p in (root / "tests").iterdir() if p.is_dir())
@@ -190,15 +206,18 @@ def failures_in(output: str) -> list[str]:
 def run_stage(stage: Stage) -> Outcome:
     print(f"\n== {stage.name}", flush=True)
     start = time.monotonic()
-    passed = failed = skipped = 0
+    passed = failed = skipped = status = 0
     failures: list[str] = []
     for command in stage.commands:
         is_setup = command[:2] in SETUP
         left_s = stage.limit_s - (time.monotonic() - start)
         status, output = run_command(command, left_s, is_shown=not is_setup)
+        if status == NONE_CHOSEN and "deselected" in output:
+            status = 0
         counts = count_results(output)
         if command[0] == "ctest" and counts[2]:
-            log = root / "build" / command[2] / "Testing/Temporary/LastTest.log"
+            folder = Path("build") / command[2] if command[1] == "--preset" else command[2]
+            log = root / folder / "Testing/Temporary/LastTest.log"
             for reason in skip_reasons(log.read_text(errors="replace")):
                 print(f"SKIPPED {reason}", flush=True)
         passed, failed, skipped = (a + b for a, b in zip((passed, failed, skipped), counts, strict=True))
@@ -210,7 +229,7 @@ def run_stage(stage: Stage) -> Outcome:
             failed += counts[1] == 0
             failures = failures_in(output) or [f"{' '.join(command)}: exit code {status}"]
             break
-    return Outcome(passed, failed, skipped, time.monotonic() - start, failures)
+    return Outcome(passed, failed, skipped, time.monotonic() - start, failures, status == 124)
 
 
 class Ahead:
@@ -265,11 +284,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", help="run only the stages whose name holds this word")
     parser.add_argument("--of", metavar="PART", help="build and run only tests/PART")
+    parser.add_argument("--all", action="store_true", help="everything, as before a release")
     options = parser.parse_args()
-    chosen = [s for s in stages(options.jobs) if not options.only or options.only in s.name]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    chosen = [s for s in stages(options.jobs, options.all) if not options.only or options.only in s.name]
     if options.of:
         chosen = [stage_of(options.of, options.jobs)]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes: dict[str, Outcome] = {}
     try:
         run_stages(chosen, outcomes)

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from time_limit import pytest_runtest_protocol
+
+__all__ = ["pytest_runtest_protocol"]
 
 project = Path(__file__).resolve().parents[2]
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from conftest import Record, Recording, command
 
+pytestmark = pytest.mark.full
+
 ENVIRONMENT = {"setting": {"MALLOC_MMAP_THRESHOLD_": "65536"}}
 RULES = (
     "arena",

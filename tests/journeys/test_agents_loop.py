@@ -18,6 +18,8 @@ from heapwright.cli import schemas
 sys.path.append(str(project / "bench/agents"))
 import decide
 
+pytestmark = pytest.mark.full
+
 MENDED = ("-DMENDED=1", "-DMENDED=2")  # the journey's server without and with its pool mended
 
 

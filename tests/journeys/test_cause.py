@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from conftest import Record, command, programs
 
+pytestmark = pytest.mark.full
+
 MEBIBYTE = 1 << 20
 
 

@@ -9,6 +9,8 @@ import pytest
 from conftest import Record
 from test_changed_replay import _use_the_build, replayed
 
+pytestmark = pytest.mark.full
+
 __all__ = ["_use_the_build"]
 ROWS = 20_000
 

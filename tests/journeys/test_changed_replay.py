@@ -10,6 +10,8 @@ import pytest
 from conftest import Record, collector
 from heapwright.cli import run_command
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(autouse=True)
 def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:

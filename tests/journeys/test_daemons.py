@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 from conftest import command, read_trace
 
+pytestmark = pytest.mark.full
+
 NGINX = """
 worker_processes 2; daemon on; pid {folder}/server.pid; error_log {folder}/errors;
 events {{ worker_connections 64; }}

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from conftest import Record, command
 
+pytestmark = pytest.mark.full
+
 source_text = """
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import command, project
 
-pytestmark = pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv"),
+]
 
 
 def blocks(document: str, language: str) -> list[str]:

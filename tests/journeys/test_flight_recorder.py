@@ -11,6 +11,8 @@ from conftest import command
 from counting import ask, environment
 from serving import until
 
+pytestmark = pytest.mark.full
+
 MIB = 1 << 20
 LIMIT_BYTES = 160 * MIB
 # Keeps 2 MiB in each step of argv[1] seconds, up to argv[2] steps; then waits for a line.

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from conftest import Record, command
 
+pytestmark = pytest.mark.full
+
 
 def write_video(path: Path, width: int = 320, height: int = 192, frames: int = 24) -> None:
     """Moving stripes, uncompressed (YUV4MPEG2)."""

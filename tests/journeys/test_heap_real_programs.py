@@ -10,6 +10,8 @@ import pytest
 from conftest import build
 from debian_programs import Program, programs, run, run_alone
 
+pytestmark = pytest.mark.full
+
 library = build / "lib/libheapwright.so"
 
 

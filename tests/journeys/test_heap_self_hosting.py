@@ -11,7 +11,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from conftest import build, project
+
+pytestmark = pytest.mark.full
 
 library = build / "lib/libheapwright.so"
 limit_s = 600  # only against hanging: a machine may be busy with much else

@@ -18,6 +18,8 @@ from conftest import build, project
 sys.path.append(str(project / "bench"))
 import fastcgi
 
+pytestmark = pytest.mark.full
+
 library = build / "lib/libheapwright.so"
 limit_s = 300  # only against hanging: a machine may be busy with much else
 

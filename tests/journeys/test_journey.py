@@ -10,6 +10,8 @@ import subprocess
 import pytest
 from conftest import project
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("clang.cindex")  # for lint
 PAGE = (project / "docs/journey.md").read_text(encoding="utf-8")
 # What stands in the document and comes of its commands, by a word of the command. Figures of time and of growth differ.

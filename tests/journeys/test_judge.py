@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import Record, collector, command
 
+pytestmark = pytest.mark.full
+
 # Three buffers of 1 MiB overlap: glibc gives the heap's end back and takes it again, time after time.
 REFAULTS = """
 wire = b'a' * (1 << 20)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from conftest import command, project
 
+pytestmark = pytest.mark.full
+
 LEAKING = """
 #include <cstdlib>
 #include <string>

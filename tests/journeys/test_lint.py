@@ -18,6 +18,8 @@ from heapwright.cli import run_command
 sys.path.append(str(project / "tests/python/lint"))
 from lint_sources import CORPUS, wanted
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("clang.cindex")
 ROUNDS = 200
 OBJECTS = 200  # of keeps.cpp

@@ -9,6 +9,8 @@ import heapwright
 import pytest
 from conftest import collector, differences, find_child, programs, read_trace
 
+pytestmark = pytest.mark.full
+
 
 def held_bytes(process: int) -> int:
     """A process's share of what is resident: shared pages are divided among those that map them."""

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import command
 
-pytestmark = pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv"),
+]
 
 EVERY = {
     "help": ["--help"],

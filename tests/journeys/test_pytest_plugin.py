@@ -14,6 +14,8 @@ import pytest
 from conftest import collector
 from heapwright import pytest_plugin
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("duckdb")
 
 INCLUDE = sysconfig.get_paths()["include"]

@@ -22,6 +22,8 @@ def test_the_first_command_is_on_the_first_page() -> None:
     first_screen = "\n".join(lines[:20])
     assert "\nmake run " in first_screen
     assert "\nmake test " in first_screen
+    assert "\nmake test-all " in first_screen
+    assert "make test-all" in (project / ".ci/run").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")

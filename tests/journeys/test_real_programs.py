@@ -12,6 +12,8 @@ import pytest
 from conftest import collector, end_exited, project, read_trace
 from debian_programs import Program, programs, run, run_alone
 
+pytestmark = pytest.mark.full
+
 
 def test_a_compiler_and_its_children(tmp_path: Path) -> None:
     source = project / "tests/programs/dump_trace.cpp"

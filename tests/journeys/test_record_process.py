@@ -16,6 +16,8 @@ from conftest import end_recorder_lost, programs, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def server() -> Iterator[Server]:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from conftest import Record, Recording, command, programs
 
+pytestmark = pytest.mark.full
+
 JEMALLOC = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
 MESSAGES = 400
 

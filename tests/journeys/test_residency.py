@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from conftest import Record, command
 
+pytestmark = pytest.mark.full
+
 MEBIBYTE = 1 << 20
 SURVIVORS = 2000
 USABLE = 1400 + 8

@@ -16,6 +16,8 @@ import pytest
 from counting import Running, ask
 from serving import Served, served, until
 
+pytestmark = pytest.mark.full
+
 __all__ = ["served"]
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from conftest import Record, Recording, command, programs
 
+pytestmark = pytest.mark.full
+
 MILLISECOND = 1_000_000
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from conftest import Record, Recording, command, differences, end_replaced, programs
 
+pytestmark = pytest.mark.full
+
 nobody = ("--reuid=65534", "--regid=65534", "--clear-groups")
 
 

@@ -14,6 +14,8 @@ import pytest
 from conftest import Trace, collector, programs, project, read_trace
 from witnesses import Account, ask_dhat, ask_heaptrack
 
+pytestmark = pytest.mark.full
+
 # Without the check for circles, which takes the address of every object as an
 # int: see id_bytes_below_1_gib.
 json_script = """

@@ -37,6 +37,7 @@ def test_folded_measures(command: Command, trace_file: Path, measure: str, total
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == total
 
 
+@pytest.mark.full
 @pytest.mark.skipif(GO is None, reason="go is not installed")
 def test_pprof_opens_in_go_tool_pprof(command: Command, trace_file: Path) -> None:
     target = export(command, trace_file, "pprof")

@@ -103,7 +103,7 @@ import run_tests
 first = run_tests.Stage("build", [["echo", "1 passed"]], 10)
 second = run_tests.Stage("second", [["sh", "-c", "echo started; (sleep 3; touch {mark}) & sleep 60"]], 100)
 third = run_tests.Stage("third", [["true"]], 10, ahead=[["sh", "-c", "sleep 1; touch {mark}"]])
-run_tests.stages = lambda jobs: [first, second, third]
+run_tests.stages = lambda jobs, is_whole: [first, second, third]
 sys.argv = ["run_tests.py"]
 sys.exit(run_tests.main())
 """
@@ -151,6 +151,23 @@ def test_what_is_done_ahead_ends_before_its_stage(tmp_path: Path) -> None:
     assert [outcomes[name].failures for name in ("build", "between", "late")] == [[], [], []]
 
 
+def test_no_test_of_the_day_in_a_file_is_no_failure() -> None:
+    none = run_tests.Stage("none", [["sh", "-c", "echo '2 deselected in 0.1s'; exit 5"]], 9)
+    no_file = run_tests.Stage("no file", [["sh", "-c", "echo 'no tests ran in 0.1s'; exit 5"]], 9)
+    assert run_tests.run_stage(none).failed == 0
+    assert run_tests.run_stage(no_file).failed == 1
+
+
 def test_quick_units_come_first_and_once() -> None:
     first, _, units, *_ = run_tests.stages(2)
     assert first.commands[-1][-2:] == ["-L", "first"] and units.commands[-1][-2:] == ["-LE", "first"]
+
+
+def test_only_the_whole_tests_run_what_is_full() -> None:
+    def words(is_whole: bool) -> list[str]:
+        return [word for stage in run_tests.stages(2, is_whole) for line in stage.commands for word in line]
+
+    assert "first|full" not in words(True) and "not full" not in words(True)
+    daily = words(False)
+    assert "first|full" in daily and daily.count("not full") == 3
+    assert "tsan" in words(True) and "tsan" not in daily

@@ -13,6 +13,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 sys.path.append(str(PROJECT / "bench"))
 import sources  # noqa: E402
 
+pytestmark = pytest.mark.full
+
 
 def stamp_of(root: Path, *names: str) -> dict[str, Any]:
     hashes = {name: sources.hash_of(root / name) for name in names}

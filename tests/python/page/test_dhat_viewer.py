@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from written_traces import run_command, small_trace
 
 VIEWERS = [folder / "dh_view.html" for folder in map(Path, ("/usr/libexec/valgrind", "/usr/lib/valgrind"))]
-pytestmark = needs_browser
+pytestmark = [pytest.mark.full, needs_browser]
 
 
 @pytest.mark.skipif(not any(map(Path.exists, VIEWERS)), reason="apt-get install valgrind")

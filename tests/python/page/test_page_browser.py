@@ -11,7 +11,7 @@ from browsing import Opened, drawn, explained, needs_browser, overflow
 from playwright.sync_api import Browser, Page
 from written_traces import MALLOC, MadeTrace, small_trace
 
-pytestmark = needs_browser
+pytestmark = [pytest.mark.full, needs_browser]
 
 
 def first_site(page: Page) -> str:

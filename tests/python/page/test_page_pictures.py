@@ -8,11 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from browsing import Opened, drawn, explained, needs_browser, overflow
 from playwright.sync_api import Page
 from written_traces import FREE, MALLOC, MadeTrace, run_command
 
-pytestmark = needs_browser
+pytestmark = [pytest.mark.full, needs_browser]
 
 
 def answer_of(trace: Path, question: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from heapwright.replay import settings
 from lab_runs import program
 from written_traces import FREE, MALLOC, MadeTrace
 
+pytestmark = pytest.mark.full
+
 MIB = 1 << 20
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 RUN = ["--runs", "1", "--idle", "0", "--sites", "0", "--no-pace", "--json"]
