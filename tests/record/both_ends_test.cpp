@@ -109,6 +109,7 @@ TEST(BothEnds, EveryCallArrivesAndLanesServeAgain) {
                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   ASSERT_NE(static_cast<void*>(process.block), MAP_FAILED);
   session::Control control{};
+  control.collector_life.word = 1;  // held: the reader is alive
   process.control = &control;
   process.ticks_are_tsc = collect::TickClock().is_tsc();
   process.tables = {.block = process.block, .ticks_are_tsc = process.ticks_are_tsc};
