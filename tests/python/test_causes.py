@@ -101,7 +101,10 @@ def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[st
     of = case(settings, part(MAIN_HEAP, free, free), untrimmed=free)
     found = remedy(of, "unset", "end")
     assert (found.kind, found.what, found.helps, found.bytes) == ("unset", what, "yes", free)
-    answer = {"cause": "untrimmed", "remedies": [one._asdict() for one in remedies(of)]}
+    answer = {
+        "cause": "untrimmed",
+        "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)],
+    }
     assert cause_words._best(answer) == f"at most 192 MiB less by {what}"
 
 
@@ -143,13 +146,37 @@ def test_what_is_sure_stands_before_the_bound_and_how_to_measure_it() -> None:
     of = case({}, *two_arenas(), peak=30 * MEBIBYTE, arenas=FREE)
     rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]
     answer = {"cause": "arenas", "remedies": rows}
-    assert cause_words._best(answer) == "10.0 MiB to 40.0 MiB less by MALLOC_ARENA_MAX=1"
+    assert cause_words._best(answer) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "no replay measured it"
     assert "heapwright replay FILE --set glibc.arena_max=1 measures it" in in_words(rows, "MALLOC_ARENA_MAX")
     assert "--set" not in in_words(rows, "MALLOC_TRIM"), "it would be no help"
     measured = ReplayedFigure("peak", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
     rows = [record(cause.REMEDY_COLUMNS, one._replace(replayed=(measured,)), {}) for one in remedies(of)]
     said = in_words(rows, "MALLOC_ARENA_MAX")
     assert said.endswith("; measured by replay on glibc: peak −75 % (−30.0 MiB)")
+
+
+def refuted(one: Remedy) -> Remedy:
+    slower = ReplayedFigure("CPU time", "ns", 1e9, 0.5, "worse", "glibc")
+    return one._replace(replayed=(slower,), judged="refuted")
+
+
+def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
+    def best(**of: Remedy) -> str:
+        rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in of.values()]
+        return cause_words._best({"cause": "arenas", "remedies": rows})
+
+    trim = Remedy("trim", "malloc_trim(0)", 70 * MEBIBYTE, "yes", "")
+    arenas = Remedy("arenas", "MALLOC_ARENA_MAX=1", 17 * MEBIBYTE, "partly", "")
+    assert best(arenas=arenas, trim=trim) == "at most 70.0 MiB less by malloc_trim(0)", "it returns most"
+    near = arenas._replace(bytes=40 * MEBIBYTE)
+    assert best(trim=trim, near=near) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "it needs no code"
+    assert best(trim=trim, near=refuted(near)) == "at most 70.0 MiB less by malloc_trim(0)"
+    assert best(near=refuted(near)) == "no setting returns it (a replay refutes MALLOC_ARENA_MAX=1)"
+    less = ReplayedFigure("at the scan", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
+    measured = near._replace(replayed=(less,), judged="measured")
+    assert best(near=measured) == (
+        "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), CPU time not known"
+    )
 
 
 def in_words(rows: list[dict[str, Any]], what: str) -> str:
@@ -298,7 +325,7 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     assert found.what.endswith(f", together with {pair}")
     assert "a private heap alone returns 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
-    answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
+    answer = {"cause": "top", "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]}
     assert cause_words._best(answer).endswith(f"private heap, together with {pair}")
     # Below other blocks malloc_trim is needed, which looks at no threshold.
     assert kept(separation(held, held + 1), 62 * MEBIBYTE).saves_least_bytes == held

@@ -56,6 +56,25 @@ def test_a_few_large_blocks_beside_many_small_ones_are_no_creep() -> None:
     assert verdict(Course(ratchet, blocks, 65536), 1000).kind == "creep", "and so do the sizes, bin by bin"
 
 
+def doubling(per_bin: int, until: int = 256) -> Course:
+    """A vector of 1 MiB to which as much is appended in each bin, until this one."""
+    held, size = [], 1 << 20
+    for place in range(256):
+        while size < per_bin * min(place, until):
+            size *= 2
+        held.append(size)
+    return Course(held, [1] * 256, size)
+
+
+@pytest.mark.parametrize("per_bin", [100_000, 175_000, 250_000])
+def test_blocks_that_double_are_growth_at_the_rate_of_what_they_hold(per_bin: int) -> None:
+    found = verdict(doubling(per_bin), 1000)
+    assert (found.kind, found.slope.is_sure) == ("leak", True)
+    assert found.slope.each == pytest.approx(per_bin, rel=0.1)
+    filled = verdict(doubling(per_bin, until=100), 1000)
+    assert filled.kind == "warm-up", "it stopped long before the next doubling"
+
+
 @pytest.mark.parametrize(("noise", "slope"), [(0, 5), (100, 5), (3000, 100)])
 def test_the_interval_holds_the_slope(noise: int, slope: int) -> None:
     inside = 0
@@ -199,6 +218,21 @@ def test_a_short_run_of_a_program_that_keeps_all_is_unknown(tmp_path: Path) -> N
     assert (site["kind"], site["is_sure"]) == ("unknown", True)
     assert "short" in site["reason"]
     assert by_site(answer(server(50, 400, tidy=False), tmp_path))["server+0x2000"]["kind"] == "leak"
+
+
+@pytest.mark.parametrize(("seconds", "is_sure"), [(5, False), (60, True)])
+def test_what_is_freed_before_the_exit_is_no_leak(tmp_path: Path, seconds: int, is_sure: bool) -> None:
+    """A program that builds for a while and then frees everything: the same in a short run and in a long one."""
+    made = server(seconds, 400)
+    for step in range(600):
+        made.event(FREE, 0x10_0000 + 0x1000 * step)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    document = answer(made, tmp_path)
+    site = by_site(document)["server+0x2000"]
+    assert (site["kind"], site["is_sure"]) == ("unknown", is_sure)
+    assert site["reason"].startswith("it is freed before the exit")
+    said = [one["text"] for one in document["summary"]["findings"] if one["question"] == "growth"]
+    assert bool(said) == is_sure and not any("leak" in text for text in said)
 
 
 def test_a_window_has_its_own_slope(tmp_path: Path) -> None:

@@ -12,8 +12,11 @@ import pytest
 from heapwright import explain
 from heapwright.cli import judge
 from heapwright.cli.explanation import make_report
+from heapwright.cli.judge import Remedy
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Filter, SiteOptions, Trace
+from test_advice import turned_over
+from test_explain import printed
 from written_traces import DELETE, NEW, MadeTrace
 
 FASTER = ReplayedFigure("CPU time", "ns", -3e6, -0.6, "better", "glibc", 1e5)
@@ -46,7 +49,7 @@ def findings(report: explain.Report) -> list[str]:
 @pytest.mark.parametrize(
     ("figure", "said"),
     [
-        (FASTER, f"{PAIR}: measured by replay on glibc: CPU time −60 % (−3.00 ms)"),
+        (FASTER, f"{PAIR}: measured by replay: CPU time −60 % (−3.00 ms)"),
         (SLOWER, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
         (SAME, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
         (SAME._replace(resolution=1e12), "no rule found anything (explain --check or heapwright replay FILE"),
@@ -82,8 +85,14 @@ def test_a_recording_of_another_machine_is_not_replayed(
 ) -> None:
     monkeypatch.setattr(judge, "_replayed", lambda *_: pytest.fail("it was"))
     trace = Trace(made(8, "elsewhere").write(tmp_path / "app.heapwright"))
-    assert judge.checked(trace, report_of(trace)).searched == {}
-    assert "gains are bounds, not checked by a replay: it was recorded on another" in capsys.readouterr().err
+    report = judge.checked(trace, report_of(trace))
+    assert (report.searched, report.not_checked) == ({}, ""), "no remedy, so no bound of one"
+    monkeypatch.setattr(judge, "remedies_of", lambda _: [Remedy("pool", "", "object_pool@f")])
+    advised = turned_over(NEW, DELETE, 2000, 480).meta("host", "elsewhere").meta("page_bytes", 4096)
+    trace = Trace(advised.write(tmp_path / "advised.heapwright"))
+    said = printed(explain.explain(judge.checked(trace, report_of(trace))), 200)
+    assert "gains are bounds, not checked by a replay: it was recorded on another machine" in said
+    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture
@@ -136,5 +145,8 @@ def test_an_interrupted_check_leaves_the_report_unchecked(
 
     monkeypatch.setattr(judge, "_replayed", interrupt)
     assert judge.checked(trace, report_of(trace)).searched == {}
-    assert "stopped: gains are bounds" in capsys.readouterr().err
+    advised = Remedy("pool", "", "object_pool@f")
+    monkeypatch.setattr(judge, "remedies_of", lambda _: [advised])
+    assert judge.checked(trace, report_of(trace)).not_checked == "it was stopped"
+    assert capsys.readouterr().err == ""
     assert not Path(f"{trace.path}.checked.json").exists()

@@ -70,10 +70,11 @@ Brief = Annotated[
     typer.Option("--brief", help="With --json: the most important findings, in at most 8 KB."),
 ]
 Check = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--check",
-        help="Try the main remedies by a replay of up to 10 seconds, and withdraw those that it refutes.",
+        "--check/--unchecked",
+        help="Try the main remedies by a replay of up to 10 seconds, and withdraw those that it refutes. "
+        "Done by default for text on the recording machine, for --json only with --check.",
     ),
 ]
 Process = Annotated[
@@ -103,7 +104,7 @@ def explain(
     memory_limit: MemoryLimit = "",
     at: At = "",
     replayed: Replayed = None,
-    check: Check = False,
+    check: Check = None,
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",

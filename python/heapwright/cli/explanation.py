@@ -37,7 +37,13 @@ class ReportOptions(NamedTuple):
     over_time: bool = False
     replayed: Mapping[str, Sequence[ReplayedFigure]] = {}
     brief: bool = False
-    is_checked: bool = False
+    is_checked: bool | None = None  # None: for text alone
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a replay tries the remedies."""
+        is_screen = not self.as_json and (self.tree is None or bool(self.questions))
+        return is_screen if self.is_checked is None else self.is_checked
 
 
 def hint_query(file: Path) -> None:
@@ -111,7 +117,7 @@ def explain_facts(
 ) -> None:
     """Prints the explanation of facts being read."""
     answers = make_report(trace, reading, chosen, sites, wanted)
-    if wanted.is_checked and chosen.is_everything:
+    if wanted.is_judged and chosen.is_everything:
         from heapwright.cli import judge  # the replay's modules are needed only here
 
         answers = judge.checked(trace, answers)

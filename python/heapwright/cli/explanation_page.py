@@ -37,6 +37,10 @@ def write_page(
     read_symbols(trace, chosen, sites)
     reading = trace.begin_facts(chosen, sites, at_ns=wanted.at_ns, wants_activity=True)
     report = make_report(trace, reading, chosen, sites, wanted)
+    if wanted.is_checked and chosen.is_everything:
+        from heapwright.cli import judge  # the replay's modules are needed only here
+
+        report = judge.checked(trace, report)
     text = page.render(report, explaining.explain(report, wanted.questions))
 
     def write(file: BinaryIO) -> None:

@@ -18,9 +18,8 @@ from heapwright.cli import endings, native_programs
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.shelf import shelf_of_here
-from heapwright.cli.streams import say
 from heapwright.explain.advice.rule import LOW
-from heapwright.explain.replayed import ReplayedFigure
+from heapwright.explain.replayed import AT_SCAN, ReplayedFigure
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
 from heapwright.model.wholeness import why_not_whole
@@ -29,8 +28,10 @@ from heapwright.replay.decision import FIGURES
 
 _MOST_TRIED = 4
 _HELPING = ("yes", "partly", "unknown")
-_LABELS = {figure.key: figure.label for figure in FIGURES} | {"then_bytes": "at the scan"}
+_LABELS = {figure.key: figure.label for figure in FIGURES} | {"then_bytes": AT_SCAN}
 _SCHEMA = "heapwright.check/1"
+_DOING = f"checking the remedies by a replay, at most {quick.LIMIT_S:.0f} s (Ctrl-C skips)"
+_TOO_LONG = f"it takes more than {quick.LIMIT_S:.0f} seconds"
 _MOST_CACHE_BYTES = 1 << 20
 
 Checked = dict[str, list[ReplayedFigure]]
@@ -47,11 +48,12 @@ class Remedy(NamedTuple):
 def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
     """With what a replay of some seconds measured of the main remedies, or of some settings if none of them
     can be tried; unchanged if it cannot tell or is stopped."""
-    document = explaining.explain(report)
-    wanted = remedies_of(document)
+    answers = explaining.answers(report, ("cause", "advice"))
+    wanted = remedies_of(answers)
     if wanted:
-        return report._replace(replayed={**_check(trace, wanted, _moment_of(document)), **report.replayed})
-    return report._replace(searched=_check(trace, settings_of(report), -1))
+        found, why = _check(trace, wanted, _moment_of(answers["cause"]))
+        return report._replace(replayed={**found, **report.replayed}, not_checked=why)
+    return report._replace(searched=_check(trace, settings_of(report), -1)[0])
 
 
 def settings_of(report: explaining.Report) -> list[Remedy]:
@@ -67,43 +69,44 @@ def settings_of(report: explaining.Report) -> list[Remedy]:
     return found
 
 
-def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> Checked:
+def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> tuple[Checked, str]:
+    """What was measured, and why nothing was."""
     if not wanted:
-        return {}
+        return {}, ""
     if why := why_not_checked(trace):
-        say(f"heapwright: gains are bounds, not checked by a replay: {why}")
-        return {}
+        return {}, why
     key = _key_of(trace, wanted)
     file = Path(f"{trace.path}.checked.json")
     if (known := _cached(file, key)) is not None:
-        return known
+        return known, "" if known else _TOO_LONG
     try:
-        with endings.taken_back(), progress("checking the remedies by a replay") as step:
+        with endings.taken_back(), progress(_DOING) as step:
             found = _replayed(trace, wanted, moment_ns, step)
     except KeyboardInterrupt:
-        say("heapwright: stopped: gains are bounds, not checked by a replay")
-        return {}
+        return {}, "it was stopped"
     except (MeasureError, InputError) as error:
-        say(f"heapwright: gains are bounds, not checked by a replay: {error}")
-        return {}
+        return {}, str(error)
     _keep(file, key, found)
-    return found
+    return found, "" if found else _TOO_LONG
 
 
-def remedies_of(document: Mapping[str, Any]) -> list[Remedy]:
+def remedies_of(questions: Mapping[str, Any]) -> list[Remedy]:
     """Those that may be named on the first screen and that a replay can try."""
-    questions = document["questions"]
     found = [
         Remedy(str(row["what"]), str(row["replay_set"]), "")
         for row in questions["cause"].get("remedies", ())
         if row["replay_set"] and row["helps"] in _HELPING
     ][: _MOST_TRIED // 2]
     found += [
-        Remedy(str(row["replay_change"]), "", str(row["replay_change"]))
+        Remedy(
+            str(row["replay_change"] or row["replay_set"]), str(row["replay_set"]), str(row["replay_change"])
+        )
         for row in questions["advice"].get("advice", ())
-        if row["replay_change"] and row["confidence"] != LOW
+        if (row["replay_change"] or row["replay_set"]) and row["confidence"] != LOW
     ]
-    return list(dict.fromkeys(found))[:_MOST_TRIED]
+    found = list(dict.fromkeys(found))
+    tried = list(dict.fromkeys((one.set, one.change) for one in found))[:_MOST_TRIED]
+    return [one for one in found if (one.set, one.change) in tried]
 
 
 def why_not_checked(trace: Trace) -> str:
@@ -119,8 +122,7 @@ def why_not_checked(trace: Trace) -> str:
     return notes[0] if notes else ""
 
 
-def _moment_of(document: Mapping[str, Any]) -> int:
-    cause = document["questions"]["cause"]
+def _moment_of(cause: Mapping[str, Any]) -> int:
     return int(cause["time_ns"]) if cause.get("remedies") else -1
 
 
@@ -133,7 +135,9 @@ def _replayed(trace: Trace, wanted: list[Remedy], moment_ns: int, step: quick.Pr
     recorded = chosen.candidates[0]
     tried: list[candidates.Candidate] = []
     asked: dict[str, changes.Change] = {}
-    for remedy in wanted:
+    # A setting may be the remedy of a question and of a rule: it is tried once.
+    first = {(one.set, one.change): one for one in reversed(wanted)}
+    for remedy in reversed(first.values()):
         one = candidates.Candidate(remedy.key, recorded.version, recorded.path, recorded.variables)
         if remedy.change:
             asked[remedy.change] = changes.parse(remedy.change, trace)
@@ -145,10 +149,13 @@ def _replayed(trace: Trace, wanted: list[Remedy], moment_ns: int, step: quick.Pr
             tried.append(candidates.tuned(one, variables))
     chosen = candidates.Chosen([recorded, *tried], True, [])
     said = quick.Quick(program, trace, chosen, asked, moment_ns).run(step)
-    return {name: _figures(one, recorded.name) for name, one in said.items() if one.figures}
+    found = {name: _figures(one, name, recorded.name) for name, one in said.items() if one.figures}
+    keys = ((one.key, first[one.set, one.change].key) for one in wanted)
+    return {key: found[name] for key, name in keys if name in found}
 
 
-def _figures(tried: quick.Tried, on: str) -> list[ReplayedFigure]:
+def _figures(tried: quick.Tried, name: str, on: str) -> list[ReplayedFigure]:
+    """Inline room makes its owners larger, which a replay leaves out: no memory of that change is judged."""
     return [
         ReplayedFigure(
             _LABELS[key],
@@ -160,6 +167,7 @@ def _figures(tried: quick.Tried, on: str) -> list[ReplayedFigure]:
             record["resolution"] or 0.0,
         )
         for key, record in tried.figures.items()
+        if key == "time_ns" or not name.startswith("small_vector")
     ]
 
 

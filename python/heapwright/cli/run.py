@@ -49,7 +49,7 @@ def run(
     no_kernel_events: recording.NoKernelEvents = False,
     no_settings: recording.NoSettings = False,
     top: Top = 10,
-    check: Check = False,
+    check: Check = None,
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:

@@ -77,39 +77,44 @@ NAMES: tuple[str, ...] = tuple(question.name for question in QUESTIONS)
 
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
     """The whole document: summary, answers to the named questions, and the tree if requested."""
-    answers, missing = _answers(report)
-    answered = [question for question in QUESTIONS if question.name in answers]
+    found, missing = _answers(report)
+    answered = [question for question in QUESTIONS if question.name in found]
     for question in answered:
-        details.complete(report, question.paths, answers[question.name])
+        details.complete(report, question.paths, found[question.name])
     findings = [
         finding._replace(question=question.name)
         for question in answered
-        if "not_answered" not in answers[question.name]
-        for finding in question.findings(answers[question.name])
+        if "not_answered" not in found[question.name]
+        for finding in question.findings(found[question.name])
     ]
     for question in answered:
-        estimates.complete(report, question, answers[question.name])
+        estimates.complete(report, question, found[question.name])
     first = summary.answer(report, findings)
     first["notes"] += missing
     return {
         "schema": SCHEMA,
         "file": report.trace.path,
         "summary": first,
-        "questions": {name: answers[name] for name in answers if name in names},
+        "questions": {name: found[name] for name in found if name in names},
         **({"tree": tree.answer(report, shown)} if shown else {}),
     }
 
 
+def answers(report: Report, names: Sequence[str]) -> dict[str, Answer]:
+    """These questions' answers alone, without names of sites and stacks."""
+    return {question.name: question.answer(report) for question in QUESTIONS if question.name in names}
+
+
 def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
     """Questions that the installed packages can answer, and a line for each that they cannot."""
-    answers: dict[str, Answer] = {}
+    found: dict[str, Answer] = {}
     missing = []
     for question in QUESTIONS:
         try:
-            answers[question.name] = question.answer(report)
+            found[question.name] = question.answer(report)
         except MissingPackageError as error:
             missing.append(f"{question.title} [{question.name}] left out: {error}")
-    return answers, missing
+    return found, missing
 
 
 def render(document: Answer, console: widgets.Console) -> None:
@@ -131,4 +136,4 @@ def render(document: Answer, console: widgets.Console) -> None:
         console.print(tree.show(document["tree"]))
 
 
-__all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "explain", "render"]
+__all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "answers", "explain", "render"]

@@ -194,7 +194,16 @@ def _remedies(source: _Source) -> list[Remedy]:
     peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks
     large_ns = int(large.bytes / _PAGE_BYTES * page_faults.cost_each_ns(source.report))
     found = remedies(Case(source.kinds, raises, source.sites, peak_bytes, large.calls, large_ns))
-    return [one._replace(replayed=source.report.replayed.get(one.what, ())) for one in found]
+    return [_judged(source.report, one) for one in found]
+
+
+def _judged(report: Report, remedy: Remedy) -> Remedy:
+    """With what a replay measured of it: memory at the scan, where that was asked for."""
+    figures = report.replayed.get(remedy.what, ())
+    is_asked = any(one.label == replayed.AT_SCAN for one in figures)
+    asked = [one for one in figures if one.unit == "ns" or one.label == replayed.AT_SCAN or not is_asked]
+    judged = replayed.judgement(replayed.records(asked), 0, remedy.bytes or 0, report.base_ns)
+    return remedy._replace(replayed=figures, judged=judged)
 
 
 def _thread_caches(source: _Source, _: Answer) -> int:
@@ -239,7 +248,12 @@ REMEDY_COLUMNS = (
         "replayed",
         Many(replayed.COLUMNS),
         value=lambda remedy, _: replayed.records(remedy.replayed),
-        about="What a replay measured, if one was given (--replayed).",
+        about="What a replay measured, if one was given (--replayed) or made (--check).",
+    ),
+    Column(
+        "judged",
+        Choice(replayed.JUDGEMENTS),
+        about="Whether that confirms the gain, refutes it, or the gain is only a bound.",
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
-from heapwright.explain.remedy import TOGETHER
+from heapwright.explain.remedy import SETTINGS, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.report import units, widgets
 
@@ -14,6 +14,8 @@ WORTH_BYTES = 1 << 20
 WORTH_SHARE = 0.25
 # Share of resident memory: a kind besides the cause that its size does not exclude.
 PART = 0.1
+# A setting that returns this share of the most is preferred to code; remedies this near are about equal.
+_NO_CODE, _NEAR = 0.5, 0.9
 # Share of what a site pins that is due to the alignment of its blocks.
 _APART = 0.5
 
@@ -90,25 +92,54 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
 
 
 def _best(answer: Answer) -> str:
-    helping = [one for one in answer["remedies"] if one["helps"] in ("yes", "partly")]
-    if not helping:
-        return "no setting returns it"
-    # A setting that keeps it is itself the cause.
-    wanted = ("unset", _CURES.get(answer["cause"]))
-    best = next((one for kind in wanted for one in helping if one["kind"] == kind), helping[0])
+    best = best_remedy(answer)
+    if best is None:
+        refuted = [str(one["what"]) for one in answer["remedies"] if one["judged"] == replayed.REFUTED]
+        return "no setting returns it" + (f" (a replay refutes {', '.join(refuted)})" if refuted else "")
     how = f"by {best['what']}"
     if best["kind"] == "move":
         how = f"with {best['what']}"
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a private heap{together}{setting}"
-    return f"{'' if best['least_bytes'] else 'at most '}{_gain(best)} less {how}"
+    said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else ""
+    return f"{_gain(best)} less {how}{said}"
+
+
+def best_remedy(answer: Answer) -> Answer | None:
+    """The remedy that returns most, or a setting that returns about half of that: it needs no code.
+
+    Of about equal ones, a setting that keeps the memory is itself the cause, and the cause's own remedy
+    comes next.
+    """
+    helping = [
+        one
+        for one in answer["remedies"]
+        if one["helps"] in ("yes", "partly") and one["judged"] != replayed.REFUTED
+    ]
+    most = max(map(_returned, helping), default=0)
+    settings = [one for one in helping if one["kind"] in SETTINGS and _returned(one) >= _NO_CODE * most]
+    most = max(map(_returned, settings), default=most)
+    near = [one for one in settings or helping if _returned(one) >= _NEAR * most]
+    own = ("unset", _CURES.get(answer["cause"]))
+    near.sort(key=lambda one: (own.index(one["kind"]) if one["kind"] in own else len(own), -_returned(one)))
+    return near[0] if near else None
+
+
+def _returned(remedy: Answer) -> float:
+    """Bytes, as measured at the scan, or else the bound."""
+    if remedy["judged"] != replayed.MEASURED:
+        return float(remedy["bytes"] or 0)
+    measured = [one for one in remedy["replayed"] if one["unit"] == "bytes" and one["verdict"] == "better"]
+    at_scan = [one for one in measured if one["figure"] == replayed.AT_SCAN]
+    return max((-one["difference"] for one in at_scan or measured), default=0.0)
 
 
 def _gain(remedy: Answer) -> str:
-    """The upper bound of what it returns, after the certain part if known."""
-    most, least = units.size(remedy["bytes"]), remedy["least_bytes"]
-    return f"{units.size(least)} to {most}" if least else most
+    """The upper bound of what it returns, or what was measured."""
+    if remedy["judged"] == replayed.MEASURED:
+        return units.size(int(_returned(remedy)))
+    return f"at most {units.size(remedy['bytes'])}"
 
 
 def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
@@ -142,7 +173,8 @@ def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
     """Remedies that would help or not, each with its reason; None if there is nothing to fix."""
     rows: list[tuple[str, widgets.Text]] = []
     for one in answer["remedies"]:
-        words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(one["helps"], one["helps"])
+        helps = "refuted" if one["judged"] == replayed.REFUTED else one["helps"]
+        words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(helps, helps)
         size = "" if one["bytes"] is None else f", {_gain(one)}"
         rows.append((f"{words}{size}", widgets.Text(f"{one['what']}: {one['why']}{_tried(one)}")))
     return widgets.Pairs(rows, style="bold") if rows else None

@@ -243,4 +243,9 @@ def _findings(answer: Answer) -> list[widgets.RenderableType]:
             line.append(f"; parts: {', '.join(finding['parts'])}")
         line.append(f"   [{finding['question']}]", style="dim")
         rows.append(("  •", line))
-    return [widgets.Text(), widgets.Text("What stands out", style="bold"), widgets.Pairs(rows, gap=1)]
+    found: list[widgets.RenderableType] = [widgets.Text(), widgets.Text("What stands out", style="bold")]
+    found.append(widgets.Pairs(rows, gap=1))
+    if answer["not_checked"]:
+        why = f"gains are bounds, not checked by a replay: {answer['not_checked']}"
+        found.append(widgets.Text(why, style="dim"))
+    return found

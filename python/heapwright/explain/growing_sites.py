@@ -16,6 +16,8 @@ from heapwright.model.site_series import SiteCourse, courses_of
 _LEAST_SHARE = 0.002  # of the peak: sites that never held more, and smaller growth, are left out
 _EARLY = 0.25  # of the growth by the middle of a short run: growth is not only its last step
 _TOO_SHORT = "in such a short run, unfinished work looks the same"
+_STAYS = 0.05  # of what it held: less is live at the end of a program that frees everything
+_FREED = "it is freed before the exit: data that grows while the program runs"
 NO_SIGN = ""
 
 
@@ -70,6 +72,7 @@ class Growth:
             if course.site in signs or max(course.live_bytes) >= least
         }
         self._doubt()
+        self._clear()
         self.peak_bytes = report.facts.peak.live_bytes
         self.limit_bytes = report.limit_bytes
         self.used_bytes, self.used_is_resident = _used(report)
@@ -95,6 +98,19 @@ class Growth:
             if is_tidy and row.half_way_bytes - row.begin.bytes >= _EARLY * (row.end.bytes - row.begin.bytes):
                 continue
             self._rows[site] = self._rows[site]._replace(kind=UNKNOWN, reason=_TOO_SHORT)
+
+    def _clear(self) -> None:
+        """What the program frees before it exits is no leak, and in a short run no growth."""
+        report = self._report
+        if report.trace.end.reason != "exited" or not report.facts.coverage.has_end:
+            return
+        is_short = report.facts.totals.span_ns < leak_signs.LONG_RUN_NS
+        for site, row in self._rows.items():
+            stays = report.facts.sites[site].live_at_end_bytes
+            if row.kind not in (LEAK, UNKNOWN) or row.sign or stays > _STAYS * row.end.bytes:
+                continue
+            is_sure = row.is_sure and not is_short
+            self._rows[site] = row._replace(kind=UNKNOWN, reason=_FREED, is_sure=is_sure)
 
     def rows(self) -> list[tuple[Site, Row]]:
         """The first of them."""

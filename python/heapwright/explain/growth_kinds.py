@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from heapwright.explain import trend
+from heapwright.explain import growth_steps, trend
 
 LEAK, CREEP, WARM_UP = "leak", "creep", "warm-up"
 SAWTOOTH, STEADY, SHRINKING, UNKNOWN = "sawtooth", "steady", "shrinking", "unknown"
@@ -62,16 +62,18 @@ _NO_SLOPE = trend.Slope(0.0, math.inf, False)
 def verdict(course: Course, least_bytes: float) -> Verdict:
     """least_bytes: smaller growth does not count."""
     end = _before_the_end(course.live_bytes)
-    values = course.live_bytes[:end]
+    values: Sequence[int] = course.live_bytes[:end]
     if len(values) < LEAST_BINS:
         return Verdict(UNKNOWN, 0, end, _NO_SLOPE, "its growth is known for only a small part of the run")
+    known = growth_steps.contents(values)
+    values = values if known is None else known
     if max(values) - min(values) < least_bytes:
         return Verdict(STEADY, 0, end, _NO_SLOPE)
     begin, found = _latest(values)
     falls = _falls(values)
     if falls:
         return _of_waves(values, falls, least_bytes, begin, found)
-    creep = _creep(course, end, least_bytes)
+    creep = _creep(course, end, least_bytes) if known is None else None
     if creep is not None:
         return creep._replace(slope=found, begin=begin)
     kind = _kind(values, begin, found, least_bytes)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heapwright.explain.cause_kinds import Kinds
-from heapwright.explain.replayed import ReplayedFigure
+from heapwright.explain.replayed import BOUND, ReplayedFigure
 from heapwright.explain.separation import Separation
 from heapwright.model.facts import ThresholdRaise
 from heapwright.model.sites import Site
@@ -34,12 +34,14 @@ KINDS = (
     "setting",
     "foreign",
 )
+# Those that need no change of the program.
+SETTINGS = frozenset({"unset", "arenas", "threshold", "end", "decay", "huge_pages"})
 
 
 class Remedy(NamedTuple):
     """bytes: upper bound of the returned memory at the scan; None: not known. least_bytes: the certain part.
 
-    replay_set: the argument of replay --set that tries it; "": none.
+    replay_set: the argument of replay --set that tries it; "": none. judged: what a replay says of the bound.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Remedy(NamedTuple):
     least_bytes: int = 0
     replay_set: str = ""
     replayed: Sequence[ReplayedFigure] = ()
+    judged: str = BOUND
 
 
 class Case(NamedTuple):

@@ -35,6 +35,7 @@ COLUMNS = (
     Column("on", "text", about="The allocator."),
     Column("resolution", "number", about="The least difference that counts; 0: not known."),
 )
+AT_SCAN = "at the scan"  # the label of memory at the scan that remedies are judged by
 MEASURED, REFUTED, BOUND = "measured", "refuted", "bound"
 JUDGEMENTS = (MEASURED, REFUTED, BOUND)
 # A remedy that costs more of the run's time than this does not stand on the first screen.
@@ -87,9 +88,38 @@ def in_words(figures: Sequence[Record]) -> str:
     )
 
 
+def briefly(figures: Sequence[Record]) -> str:
+    """Memory as it changed most visibly, and time: for one line.
+
+    >>> less = ReplayedFigure(AT_SCAN, "bytes", -4096, -0.5, "better", "glibc")
+    >>> time = ReplayedFigure("CPU time", "ns", 5e6, 0.001, "unknown", "glibc")
+    >>> briefly(records([time, less._replace(label="peak", verdict="same"), less]))
+    'measured by replay: −50 % at the scan (−4.00 KiB), CPU time not known'
+    """
+    sizes = [one for one in figures if one["unit"] == "bytes"]
+    changed = [one for one in sizes if one["verdict"] in ("better", "worse")] or sizes
+    size = next((one for one in changed if one["figure"] == AT_SCAN), changed[0] if changed else None)
+    parts = [_size_briefly(size)] if size is not None else []
+    parts += [_in_words(one) for one in figures if one["unit"] == "ns"] or ["CPU time not known"]
+    return f"measured by replay: {', '.join(parts)}"
+
+
+def _size_briefly(figure: Record) -> str:
+    if figure["verdict"] == "same":
+        return "memory as before"
+    share, size = (
+        units.signed_percent(figure["relative_difference"]),
+        units.signed(figure["difference"], "bytes"),
+    )
+    at = figure["figure"] if figure["figure"] == AT_SCAN else f"of the {figure['figure']}"
+    return f"{share} {at} ({size})"
+
+
 def _in_words(figure: Record) -> str:
     if figure["verdict"] == "same" and figure["unit"] == "ns" and figure["resolution"]:
         return f"{figure['figure']}: cannot tell below {units.duration(figure['resolution'])}"
+    if figure["verdict"] == "unknown" and figure["unit"] == "ns":
+        return f"{figure['figure']} not known"
     if figure["verdict"] == "same":
         return f"{figure['figure']} as before"
     share = units.signed_percent(figure["relative_difference"])

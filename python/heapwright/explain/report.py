@@ -35,6 +35,7 @@ class Report(NamedTuple):
     ] = {}  # by what was replayed: --change, or a setting as NAME=VALUE
 
     searched: Mapping[str, Sequence[ReplayedFigure]] = {}  # settings tried without any advice, NAME=VALUE
+    not_checked: str = ""  # why no replay tried the remedies, though some could be tried
 
     @property
     def allocator(self) -> Allocator:

@@ -174,6 +174,12 @@ FIGURES = (
         sampled=OPEN,
     ),
     Column(
+        "not_checked",
+        "text",
+        value="report.not_checked",
+        about="Why no replay tried the remedies: their gains are bounds. May be empty; see --check.",
+    ),
+    Column(
         "findings",
         Many((Column("text", "text"), Column("question", "text"), Column("parts", Many("text")))),
         value=_heaviest,

@@ -33,7 +33,11 @@ _MOST_TIMED_CALLS = 1_000_000
 _MOST_CALLS = 12_000_000
 _TIMED_WINDOW = 500_000
 _WINDOW = 1_000_000
+_LEAST_WINDOW = 1000
 _MOST_TURNS = 7
+_LEAST_TURNS = 4
+# Of the time left: the rest is for reading the recording once more, and for dry runs.
+_TIMES_SHARE = 0.6
 _AT_ONCE = 2
 _KEYS = ("time_ns", "peak_bytes", "mean_bytes", "end_bytes")
 
@@ -75,6 +79,7 @@ class Quick:
         self._moment_ns = moment_ns
         self._limit_s = limit_s
         self._begin_s = time.monotonic()
+        self._run_s = 0.0
         self._calls = _WINDOW if trace.event_count > _MOST_CALLS else 0
         self._is_all_timed = self._calls > 0 or trace.event_count <= _MOST_TIMED_CALLS
 
@@ -104,14 +109,25 @@ class Quick:
         if not memory[0].runs:
             raise _OutOfTimeError
         timed, name = made, "all"
-        if not self._is_all_timed:
-            timed, name = self._plans(folder, "part", _TIMED_WINDOW), "part"
+        window = self._window(len(kept))
+        if window:
+            timed, name = self._plans(folder, "part", window), "part"
         times, dry = self._times(folder, name, [one for one in kept if one.change in timed], timed)
         operations = float(made[""]["operations"])
-        share = timed[""]["operations"] / operations if timed.get("") and not self._is_all_timed else 1.0
+        share = timed[""]["operations"] / operations if timed.get("") and window else 1.0
         if self._calls:
             share = min(1.0, operations / max(self._trace.event_count, 1))
         return self._judged(made[""], memory, times, dry, share)
+
+    def _window(self, candidates: int) -> int:
+        """The calls that are timed: as many as can be in time, by the runs so far; 0: all."""
+        most = 0 if self._is_all_timed else _TIMED_WINDOW
+        left_s = _TIMES_SHARE * self._left(self._limit_s)
+        needed_s = _LEAST_TURNS * candidates * self._run_s
+        if needed_s <= left_s:
+            return most
+        calls = self._calls or self._trace.event_count
+        return min(most or calls, max(_LEAST_WINDOW, int(calls * left_s / needed_s)))
 
     # Plans.
 
@@ -142,7 +158,9 @@ class Quick:
             )
             for one in candidates
         ]
+        begin_s = time.monotonic()
         said = self._all(starts, _MEMORY_SHARE * self._limit_s)
+        self._run_s = (time.monotonic() - begin_s) / -(-len(starts) // _AT_ONCE)
         return [Arm(one, False, [run] if run else []) for one, run in zip(candidates, said, strict=True)]
 
     def _times(

@@ -119,7 +119,7 @@ def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
         of.is_cpp(advice.sites[0]),
         tuple(map(of.name, advice.sites[1:])),
         change,
-        of.report.replayed.get(change, ()),
+        of.report.replayed.get(change or advice.replay_set, ()),
     )
 
 
@@ -170,10 +170,22 @@ def _searched(source: _Source, _: Answer) -> list[Answer]:
     for name, figures in source.report.searched.items():
         rows = replayed.records(figures)
         least = (evidence.LEAST_TIME_SHARE * of.time_ns, evidence.LEAST_BYTES_SHARE * of.peak_bytes)
-        found.append(
-            {"setting": name, "judged": replayed.judgement(rows, *least, of.time_ns), "replayed": rows}
-        )
+        found.append({"setting": name, "judged": _judged_setting(rows, least, of.time_ns), "replayed": rows})
     return sorted(found, key=lambda row: _least_difference(row["replayed"]))
+
+
+def _judged_setting(rows: Sequence[Answer], least: tuple[float, float], run_ns: float) -> str:
+    """Only a gain that would be reported counts, and none whose time is not known."""
+    least_of = dict(zip(("ns", "bytes"), least, strict=True))
+    asked = [
+        row
+        for row in rows
+        if row["figure"] != "end"
+        and (row["verdict"] != "better" or -row["difference"] >= least_of[row["unit"]])
+    ]
+    judged = replayed.judgement(asked, *least, run_ns)
+    is_timed = any(row["unit"] == "ns" and row["verdict"] != "unknown" for row in asked)
+    return replayed.BOUND if judged == replayed.MEASURED and not is_timed else judged
 
 
 def _least_difference(rows: Sequence[Answer]) -> float:
@@ -191,7 +203,7 @@ def _findings(answer: Answer) -> list[Finding]:
     found: list[Finding] = []
     for row in answer["advice"]:
         if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
-            gain = words.measured(row) or f"to gain: {words.gain(row)}"
+            gain = words.measured_briefly(row) or f"to gain: {words.gain(row)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()
@@ -200,7 +212,7 @@ def _findings(answer: Answer) -> list[Finding]:
             )
     best = next((row for row in answer["searched"] if row["judged"] == replayed.MEASURED), None)
     if best:
-        found.append(Finding(_MEASURED, words.setting(best)))
+        found.append(Finding(_MEASURED, words.setting_briefly(best)))
     elif not answer["advice"] and answer["is_whole"]:
         found.append(Finding(0.15, words.nothing(answer)))
     elif answer["unknown"]:
@@ -348,6 +360,12 @@ QUESTION = Question(
                     "replay_change",
                     "text",
                     about='Measure it: heapwright replay FILE --change …; "" = a replay cannot try it.',
+                ),
+                Column(
+                    "replay_set",
+                    "text",
+                    value=_of_advice("replay_set"),
+                    about='Measure it: heapwright replay FILE --set …; "" = none.',
                 ),
                 Column(
                     "replayed",

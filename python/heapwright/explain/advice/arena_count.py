@@ -49,6 +49,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         "the location of the pages is known; the layout of all threads' blocks in one heap is not",
         0,
         gain,
+        replay_set="" if ARENA_MAX.is_by_program(kinds.allocator.settings) else ARENA_MAX.replayed(1),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, LOW, MEDIUM, Advice, Rule
-from heapwright.explain.settings import MMAP_THRESHOLD, TOP_PAD, TRIM_THRESHOLD
+from heapwright.explain.settings import MMAP_THRESHOLD, TOP_PAD, TRIM_THRESHOLD, thresholds_replayed
 from heapwright.model import KIND_NAMES
 from heapwright.report import units
 
@@ -50,6 +50,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
         LOW if doubt else sure,
         f"{why}; but {doubt}" if doubt else why,
         time_ns - stays_ns,
+        replay_set=""
+        if any(one.is_by_program(settings) for one in (TOP_PAD, TRIM_THRESHOLD, MMAP_THRESHOLD))
+        else f"{thresholds_replayed(512 << 20, 32 << 20)},{TOP_PAD.tunable}={64 << 20}",
     )
 
 

@@ -17,6 +17,7 @@ from heapwright.explain.settings import (
     TRIM_THRESHOLD,
     keeping,
     thresholds,
+    thresholds_replayed,
 )
 from heapwright.model import KIND_NAMES
 from heapwright.report import units
@@ -62,7 +63,21 @@ def _find(of: Evidence) -> Iterator[Advice]:
         page_faults.again_ns(report),
         action=action,
         not_if=why,
+        replay_set=_replay_set(of, main),
     )
+
+
+def _replay_set(of: Evidence, kind: int) -> str:
+    """What a replay tries for that remedy; the program's own munmap and malloc_trim are not in it."""
+    allocator = of.report.allocator
+    if kind == PROGRAM or any(KIND_NAMES[row.kind] == "malloc_trim" for row in of.facts.by_kind):
+        return ""
+    if allocator.family == "jemalloc" and giving_back(allocator):
+        return f"jemalloc.{_DECAY}={_USUAL_DECAY_MS}"
+    is_by_program = any(one.is_by_program(allocator.settings) for one in FIXES_THRESHOLD)
+    if allocator.family != "glibc" or is_by_program:
+        return ""
+    return thresholds_replayed(*keeping(of.peak_bytes))
 
 
 def _who(kind: int) -> str:

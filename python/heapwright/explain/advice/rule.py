@@ -20,6 +20,7 @@ class Advice(NamedTuple):
     estimate.
     what: which time and bytes the bound covers, in words.
     change_bytes: the number for the rule's change; 0: none.
+    replay_set: the argument of replay --set that tries it; "" = none.
     action, not_if: instead of the rule's action, and in front of its when_not; "" = the rule's alone.
     confidence, why: how sure it is that the pattern exists and the part fits.
     """
@@ -36,6 +37,7 @@ class Advice(NamedTuple):
     change_bytes: int = 0
     action: str = ""
     not_if: str = ""
+    replay_set: str = ""
 
 
 class Rule(NamedTuple):

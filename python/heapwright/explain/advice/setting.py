@@ -11,10 +11,12 @@ from heapwright.explain.allocators import Allocator
 from heapwright.explain.mapped_blocks import are_mapped
 from heapwright.explain.settings import (
     FIRST_MMAP_THRESHOLD,
+    FIXES_THRESHOLD,
     HIGHEST_MMAP_THRESHOLD,
     MMAP_THRESHOLD,
     keeping,
     thresholds,
+    thresholds_replayed,
 )
 from heapwright.report import units
 
@@ -54,6 +56,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
         "the blocks are usable to the end of a page, which only mapped ones are",
         time_ns,
         action=_action(of),
+        replay_set=""
+        if any(one.is_by_program(allocator.settings) for one in FIXES_THRESHOLD)
+        else thresholds_replayed(*keeping(of.peak_bytes)),
     )
 
 

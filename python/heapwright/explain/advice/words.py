@@ -33,6 +33,11 @@ def measured(row: Answer) -> str:
     return replayed.in_words(row["replayed"])
 
 
+def measured_briefly(row: Answer) -> str:
+    """The same for the first screen."""
+    return replayed.briefly(row["replayed"]) if row["judged"] == replayed.MEASURED else ""
+
+
 def owned(row: Answer) -> str:
     return f" (of {row['owner']}: for its owner)" if row["owner"] else ""
 
@@ -40,6 +45,11 @@ def owned(row: Answer) -> str:
 def setting(row: Answer) -> str:
     """A setting that a replay found to be better, with its figures."""
     return f"{row['setting']}: {replayed.in_words(row['replayed'])}"
+
+
+def setting_briefly(row: Answer) -> str:
+    """The same for the first screen."""
+    return f"{row['setting']}: {replayed.briefly(row['replayed'])}"
 
 
 def _tried(answer: Answer) -> str:
@@ -117,6 +127,8 @@ def show(answer: Answer) -> widgets.RenderableType:
         elif row["replay_change"]:
             change = shlex.quote(row["replay_change"])
             rows.append(("measure it", f"heapwright replay FILE --change {change}"))
+        elif row["replay_set"]:
+            rows.append(("measure it", f"heapwright replay FILE --set {row['replay_set']}"))
         if row["page"]:
             rows.append(("part", row["page"]))
         parts += [title, widgets.Pairs([(f"   {name}", widgets.Text(text)) for name, text in rows])]
