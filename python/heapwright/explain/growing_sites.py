@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from heapwright.explain import growth_kinds, leak_signs
-from heapwright.explain.growth_kinds import LEAK, UNKNOWN, Verdict
+from heapwright.explain.growth_kinds import GROWING, LEAK, UNKNOWN, Verdict
 from heapwright.explain.report import Report
 from heapwright.model import Facts, Site
 from heapwright.model.site_series import SiteCourse, courses_of
@@ -110,7 +110,8 @@ class Growth:
             if row.kind not in (LEAK, UNKNOWN) or row.sign or stays > _STAYS * row.end.bytes:
                 continue
             is_sure = row.is_sure and not is_short
-            self._rows[site] = row._replace(kind=UNKNOWN, reason=_FREED, is_sure=is_sure)
+            kind = GROWING if row.kind == LEAK and is_sure else UNKNOWN
+            self._rows[site] = row._replace(kind=kind, reason=_FREED, is_sure=is_sure)
 
     def rows(self) -> list[tuple[Site, Row]]:
         """The first of them."""

@@ -7,7 +7,7 @@ import math
 
 from heapwright.explain import leak_signs
 from heapwright.explain.growing_sites import NO_SIGN, Growth
-from heapwright.explain.growth_kinds import CREEP, KINDS, LEAK, SAWTOOTH, UNKNOWN, WARM_UP
+from heapwright.explain.growth_kinds import CREEP, GROWING, KINDS, LEAK, SAWTOOTH, UNKNOWN, WARM_UP
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding
 from heapwright.explain.tables import sites
@@ -65,7 +65,7 @@ def _findings(answer: Answer) -> list[Finding]:
 def _is_told(row: Answer, answer: Answer) -> bool:
     grown = row["bytes_at_end"] - row["bytes_at_begin"]
     return (
-        row["kind"] in (LEAK, CREEP, UNKNOWN)
+        row["kind"] in (LEAK, GROWING, CREEP, UNKNOWN)
         and row["is_sure"]
         and row["slope_bytes_per_s"] > 0
         and not row["leak_sign"]
@@ -109,6 +109,7 @@ def _about_limit(answer: Answer) -> str:
 
 _WORDS = {
     LEAK: "the number of live blocks keeps growing; a cache without a limit looks the same",
+    GROWING: "more and more blocks stay until the exit frees them",
     CREEP: "the number of blocks is steady, but each grows and never shrinks",
     WARM_UP: "it grew and stopped, or grows ever more slowly",
     SAWTOOTH: "it fills and empties repeatedly",
@@ -158,7 +159,7 @@ QUESTION = Question(
             ),
             Column("until_ns", "ns", about="The end of the range of the slope."),
             Column("kind", Choice(KINDS), "kind", text=lambda row, _: str(row["kind"])),
-            Column("reason", "text", about="Why it is unknown."),
+            Column("reason", "text", about="Why it is unknown, or growing rather than a leak."),
             Column("leak_sign", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE, NO_SIGN)), value="sign"),
             Column("bytes_at_begin", "bytes", value="begin.bytes", about="When it first held something."),
             Column("bytes_at_end", "bytes", value="end.bytes"),

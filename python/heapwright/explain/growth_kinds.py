@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Classifies one site's growth: leak, creep, warm-up, sawtooth or steady.
+"""Classifies one site's growth: leak (or growing, if the exit frees it), creep, warm-up, sawtooth or steady.
 
 All thresholds are here. bench/growth/ measures the rates of false positives and
 false negatives.
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from heapwright.explain import growth_steps, trend
 
-LEAK, CREEP, WARM_UP = "leak", "creep", "warm-up"
+LEAK, GROWING, CREEP, WARM_UP = "leak", "growing", "creep", "warm-up"
 SAWTOOTH, STEADY, SHRINKING, UNKNOWN = "sawtooth", "steady", "shrinking", "unknown"
-KINDS = (LEAK, CREEP, WARM_UP, SAWTOOTH, STEADY, SHRINKING, UNKNOWN)
+KINDS = (LEAK, GROWING, CREEP, WARM_UP, SAWTOOTH, STEADY, SHRINKING, UNKNOWN)
 
 LEAST_BINS = 64  # a quarter of a run: 16 places for a change, four medians per eighth
 _END = 0.1  # a program that frees everything does so in its last tenth

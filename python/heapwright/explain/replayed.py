@@ -96,7 +96,7 @@ def briefly(figures: Sequence[Record]) -> str:
     >>> briefly(records([time, less._replace(label="peak", verdict="same"), less]))
     'measured by replay: −50 % at the scan (−4.00 KiB), CPU time not known'
     """
-    sizes = [one for one in figures if one["unit"] == "bytes"]
+    sizes = [one for one in figures if one["unit"] == "bytes" and one["figure"] != "end"]
     changed = [one for one in sizes if one["verdict"] in ("better", "worse")] or sizes
     size = next((one for one in changed if one["figure"] == AT_SCAN), changed[0] if changed else None)
     parts = [_size_briefly(size)] if size is not None else []
