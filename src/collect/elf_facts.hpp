@@ -13,16 +13,17 @@ struct ElfFacts {
   bool is_readable = false;  // the headers are valid
   bool is_64_bit = false;
   bool is_x86_64 = false;
-  std::string interpreter;  // PT_INTERP; empty: static
-  std::string sanitizer;    // "AddressSanitizer", ...; empty: none
+  std::string interpreter = {};  // PT_INTERP; empty: static
+  std::string sanitizer = {};    // "AddressSanitizer", ...; empty: none
   bool defines_malloc = false;
   bool hides_malloc = false;  // has one that no other file can call
   bool imports_malloc = false;
   bool has_rust_allocator = false;  // functions that every Rust program has
   bool passes_malloc_on = false;    // has heapwright's heap_budget hook: it counts and calls the next malloc
-  std::string own_allocator;  // "jemalloc", ...: linked into the file, or the file itself; empty: none found
-  std::string runtime;        // "Python", ...: keeps blocks of its own inside; empty: none found
-  std::string library_name;   // DT_SONAME
+  std::string own_allocator =
+      {};                    // "jemalloc", ...: linked into the file, or the file itself; empty: none found
+  std::string runtime = {};  // "Python", ...: keeps blocks of its own inside; empty: none found
+  std::string library_name = {};  // DT_SONAME
 
   // glibc's loader, which is run as a program and then loads the one that it is given.
   bool is_loader() const { return interpreter.empty() && library_name.starts_with("ld-linux"); }

@@ -4,12 +4,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +21,7 @@ namespace heapwright::collect {
 namespace {
 
 constexpr std::size_t key_bytes = 16;
+constexpr std::size_t most_clients = 64;  // that have not asked yet
 
 std::string make_key() {
   std::uint8_t bytes[key_bytes];
@@ -31,31 +35,54 @@ std::string make_key() {
   return key;
 }
 
-// Bound to a name that the kernel chooses; -1 if there is none.
-int bind_anywhere(std::string& name) {
-  const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+// -1: there can be none.
+int listen_at(const sockaddr_un& address, socklen_t bytes) {
+  const int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return -1;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  socklen_t bytes = sizeof address.sun_family;
-  if (bind(file, reinterpret_cast<sockaddr*>(&address), bytes) == 0) {
-    bytes = sizeof address;
-    if (getsockname(file, reinterpret_cast<sockaddr*>(&address), &bytes) == 0) {
-      name.assign(address.sun_path + 1, bytes - offsetof(sockaddr_un, sun_path) - 1);
-      return file;
-    }
+  if (bind(file, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 && listen(file, SOMAXCONN) == 0) {
+    return file;
   }
   close(file);
   return -1;
 }
 
-void send_file(int socket, const sockaddr_un& to, socklen_t to_bytes, int file) {
+// At an abstract name that the kernel chooses.
+int listen_anywhere(std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const int file = listen_at(address, sizeof address.sun_family);
+  if (file < 0) return -1;
+  socklen_t bytes = sizeof address;
+  getsockname(file, reinterpret_cast<sockaddr*>(&address), &bytes);
+  name.assign(address.sun_path + 1, bytes - offsetof(sockaddr_un, sun_path) - 1);
+  return file;
+}
+
+// In a new folder. Whoever knows its path may ask; the key decides.
+int listen_in_folder(std::string& path) {
+  char folder[] = "/tmp/heapwright-XXXXXX";
+  if (mkdtemp(folder) == nullptr) return -1;
+  path = std::string(folder) + "/door";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const int file = listen_at(address, sizeof address);
+  constexpr mode_t anyone_may_pass = 0711;
+  constexpr mode_t anyone_may_ask = 0666;
+  if (file >= 0 && chmod(path.c_str(), anyone_may_ask) == 0 && chmod(folder, anyone_may_pass) == 0)
+    return file;
+  if (file >= 0) close(file);
+  unlink(path.c_str());
+  rmdir(folder);
+  path.clear();
+  return -1;
+}
+
+void send_file(int client, int file) {
   char text[1] = {'s'};
   iovec part{text, sizeof text};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
   msghdr message{};
-  message.msg_name = const_cast<sockaddr_un*>(&to);
-  message.msg_namelen = to_bytes;
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
@@ -65,8 +92,7 @@ void send_file(int socket, const sockaddr_un& to, socklen_t to_bytes, int file) 
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  // MSG_DONTWAIT: a client that does not read its answer must not block the door.
-  sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  sendmsg(client, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -74,8 +100,8 @@ void send_file(int socket, const sockaddr_un& to, socklen_t to_bytes, int file) 
 SessionDoor::SessionDoor(int session_file) : session_file_(session_file), key_(make_key()) {
   if (key_.empty()) return;
   stop_event_ = eventfd(0, EFD_CLOEXEC);
-  socket_ = stop_event_ < 0 ? -1 : bind_anywhere(name_);
-  if (socket_ < 0) return;
+  if (stop_event_ < 0) return;
+  sockets_ = {listen_anywhere(name_), listen_in_folder(path_)};
   // Signals are handled by the thread that forwards them.
   sigset_t all;
   sigset_t before;
@@ -91,25 +117,52 @@ SessionDoor::~SessionDoor() {
     [[maybe_unused]] const ssize_t written = write(stop_event_, &one, sizeof one);
     thread_.join();
   }
-  if (socket_ >= 0) close(socket_);
+  for (const int file : sockets_) {
+    if (file >= 0) close(file);
+  }
+  for (const int file : clients_) close(file);
   if (stop_event_ >= 0) close(stop_event_);
+  if (path_.empty()) return;
+  unlink(path_.c_str());
+  rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 
 void SessionDoor::answer() {
   for (;;) {
-    pollfd events[] = {{socket_, POLLIN, 0}, {stop_event_, POLLIN, 0}};
-    if (poll(events, 2, -1) < 0) continue;
-    if (events[1].revents != 0) return;
-    char key[2 * key_bytes + 1];
-    sockaddr_un from{};
-    socklen_t from_bytes = sizeof from;
-    const ssize_t bytes =
-        recvfrom(socket_, key, sizeof key, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &from_bytes);
-    const bool is_asked = bytes == static_cast<ssize_t>(key_.size()) &&
-                          std::memcmp(key, key_.data(), key_.size()) == 0 &&
-                          from_bytes > sizeof from.sun_family;
-    if (is_asked) send_file(socket_, from, from_bytes, session_file_);
+    std::vector<pollfd> events = {{stop_event_, POLLIN, 0}};
+    for (const int file : sockets_) events.push_back({file, POLLIN, 0});  // poll() ignores -1
+    const std::size_t first_client = events.size();
+    for (const int file : clients_) events.push_back({file, POLLIN, 0});
+    if (poll(events.data(), events.size(), -1) < 0) continue;
+    if (events[0].revents != 0) return;
+    for (std::size_t index = first_client; index < events.size(); ++index) {
+      if (events[index].revents != 0) serve(events[index].fd);
+    }
+    for (std::size_t index = 1; index < first_client; ++index) {
+      if (events[index].revents != 0) admit(events[index].fd);
+    }
   }
+}
+
+// One that does not ask keeps its place until there is no other.
+void SessionDoor::admit(int socket) {
+  const int client = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (client < 0) return;
+  if (clients_.size() == most_clients) {
+    close(clients_.front());
+    clients_.erase(clients_.begin());
+  }
+  clients_.push_back(client);
+}
+
+void SessionDoor::serve(int client) {
+  char key[2 * key_bytes + 1];
+  const ssize_t bytes = recv(client, key, sizeof key, MSG_DONTWAIT);
+  if (bytes == static_cast<ssize_t>(key_.size()) && std::memcmp(key, key_.data(), key_.size()) == 0) {
+    send_file(client, session_file_);
+  }
+  close(client);
+  clients_.erase(std::find(clients_.begin(), clients_.end(), client));
 }
 
 }  // namespace heapwright::collect

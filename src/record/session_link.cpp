@@ -28,8 +28,10 @@ namespace {
 // The parsed value of HEAPWRIGHT_SESSION.
 struct Way {
   char path[session_text_bytes];
-  const char* door;
+  const char* door;  // an abstract name
   std::size_t door_length;
+  const char* door_path;
+  std::size_t door_path_length;
   const char* key;
   std::size_t key_length;
   std::uint64_t device;
@@ -109,6 +111,7 @@ Way take_apart(const char* text) noexcept {
   const char* path = take_field(text, length);
   std::memcpy(way.path, path, length);
   way.door = take_field(text, way.door_length);
+  way.door_path = take_field(text, way.door_path_length);
   way.key = take_field(text, way.key_length);
   way.device = take_number(text);
   way.inode = take_number(text);
@@ -139,32 +142,32 @@ int receive_file(int socket) noexcept {
   return file;
 }
 
-int ask_at_door(const Way& way) noexcept {
-  if (way.door_length == 0 || way.door_length >= sizeof sockaddr_un::sun_path || way.key_length == 0) {
-    return -1;
-  }
-  const auto socket = static_cast<int>(raw_syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+int ask_at(const sockaddr_un& door, std::size_t door_bytes, const Way& way) noexcept {
+  const auto socket = static_cast<int>(raw_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (socket < 0) return -1;
-  sockaddr_un own{};
-  own.sun_family = AF_UNIX;
-  sockaddr_un door{};
-  door.sun_family = AF_UNIX;
-  std::memcpy(door.sun_path + 1, way.door, way.door_length);
-  const auto door_bytes = static_cast<long>(offsetof(sockaddr_un, sun_path) + 1 + way.door_length);
   const timeval patience{answer_seconds, 0};
   raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, raw_argument(&patience), sizeof patience);
   raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_SNDTIMEO, raw_argument(&patience), sizeof patience);
   int file = -1;
-  // Bound to a name that the kernel chooses, to receive the answer; connected, so that no other sender's
-  // answer is accepted.
-  if (raw_syscall(SYS_bind, socket, raw_argument(&own), sizeof own.sun_family) == 0 &&
-      raw_syscall(SYS_connect, socket, raw_argument(&door), door_bytes) == 0 &&
+  if (raw_syscall(SYS_connect, socket, raw_argument(&door), static_cast<long>(door_bytes)) == 0 &&
       raw_syscall(SYS_sendto, socket, raw_argument(way.key), static_cast<long>(way.key_length),
                   MSG_NOSIGNAL) > 0) {
     file = receive_file(socket);
   }
   raw_syscall(SYS_close, socket);
   return file;
+}
+
+// is_abstract: at the name that is in no folder, else at the path.
+int ask_at_door(const Way& way, bool is_abstract) noexcept {
+  sockaddr_un door{};
+  door.sun_family = AF_UNIX;
+  const std::size_t before = is_abstract ? 1 : 0;  // a null byte
+  const std::size_t length = is_abstract ? way.door_length : way.door_path_length;
+  if (length == 0 || before + length >= sizeof door.sun_path || way.key_length == 0) return -1;
+  std::memcpy(door.sun_path + before, is_abstract ? way.door : way.door_path, length);
+  const std::size_t bytes = offsetof(sockaddr_un, sun_path) + before + length + (is_abstract ? 0 : 1);
+  return ask_at(door, bytes, way);
 }
 
 }  // namespace
@@ -205,14 +208,16 @@ void remove_session_from(char** variables) noexcept {
 
 int open_session() noexcept {
   const Way way = take_apart(found_session_text);
-  auto file = static_cast<int>(
-      raw_syscall(SYS_openat, AT_FDCWD, raw_argument(way.path), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file >= 0 && is_session(file, way)) return file;
-  if (file >= 0) close_session(file);
-  file = ask_at_door(way);
-  if (file >= 0 && is_session(file, way)) return file;
-  if (file >= 0) close_session(file);
-  return -1;
+  const auto keep_if_session = [&way](int file) {
+    if (file < 0 || is_session(file, way)) return file;
+    close_session(file);
+    return -1;
+  };
+  auto file = keep_if_session(static_cast<int>(
+      raw_syscall(SYS_openat, AT_FDCWD, raw_argument(way.path), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
+  if (file < 0) file = keep_if_session(ask_at_door(way, true));
+  if (file < 0) file = keep_if_session(ask_at_door(way, false));
+  return file;
 }
 
 void close_session(int file) noexcept { raw_syscall(SYS_close, file); }

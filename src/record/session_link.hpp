@@ -11,7 +11,7 @@
 namespace heapwright::record {
 
 // The value of HEAPWRIGHT_SESSION, kept for an image that replaces this one.
-inline constexpr std::size_t session_text_bytes = 128;
+inline constexpr std::size_t session_text_bytes = 192;
 const char* session_text() noexcept;
 
 // Reads it from the environment; false if it is not there.
@@ -21,7 +21,7 @@ bool find_session_text() noexcept;
 // nothing is allocated.
 void remove_session_from(char** variables) noexcept;
 
-// Opens the session's file, by its path or through the collector's door. -1: neither works.
+// Opens the session's file, by its path or through one of the collector's two doors. -1: none works.
 int open_session() noexcept;
 void close_session(int file) noexcept;
 

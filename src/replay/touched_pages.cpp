@@ -103,7 +103,8 @@ std::uint64_t TouchedPages::most_pages_of(const Large& block, std::uint64_t now_
   return pages + (now_ns - std::min(since_ns, now_ns)) / least_ns_a_page + 1;
 }
 
-void TouchedPages::settle_unseen(const Unseen& unseen, std::optional<std::uint8_t> written, PlanWriter& writer) {
+void TouchedPages::settle_unseen(const Unseen& unseen, std::optional<std::uint8_t> written,
+                                 PlanWriter& writer) {
   const Large& block = unseen.block;
   const auto pages = block.size / page + 1;
   auto touch = unseen.touch;

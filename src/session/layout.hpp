@@ -307,11 +307,11 @@ inline constexpr std::uint64_t process_offset(std::uint32_t index) {
 }
 inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 
-// The recorder finds its session here: "/proc/<pid>/fd/<n>:<door>:<key>:<device>:<inode>". Processes that
-// cannot open the path (of another user, in a chroot) send the key in a datagram to the door, the abstract
-// socket of that name, and receive the descriptor. A file with another device and inode is not the session:
-// its collector is gone and another process has the name. (Credentials cannot identify the owner: a user
-// namespace maps them.)
+// The recorder finds its session here: "/proc/<pid>/fd/<n>:<door>:<door's path>:<key>:<device>:<inode>".
+// Processes that cannot open the path (of another user, in a chroot or a user namespace) send the key to the
+// door, the abstract socket of that name, or to the one at its path (in a network namespace), and receive the
+// descriptor. A file with another device and inode is not the session: its collector is gone and another
+// process has the name. (Credentials cannot identify the owner: a user namespace maps them.)
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 
 }  // namespace heapwright::session

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one way to find an object, for each kind of program
 #include "unwind/loaded_objects.hpp"
 
 #include <elf.h>

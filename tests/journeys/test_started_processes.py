@@ -32,6 +32,14 @@ def may_be_nobody() -> bool:
 as_root = pytest.mark.skipif(not may_be_nobody(), reason="cannot run the build as another user")
 
 
+def own_network(then: str = "") -> list[str]:
+    """The beginning of a command line whose program has a network of its own; then: a command before it."""
+    unshare = shutil.which("unshare") or ""
+    if subprocess.run([unshare, "--net", "--mount", "true"], check=False).returncode != 0:
+        pytest.skip("no network namespaces here")
+    return [unshare, "--net", "--mount", "/bin/sh", "-c", f'{then} exec "$0" "$@"']
+
+
 @pytest.fixture
 def summary(tmp_path: Path) -> Path:
     return tmp_path / "summary.json"
@@ -102,14 +110,32 @@ def test_workers_of_a_server_that_gives_up_root(record: Record, summary: Path) -
 
 @as_root
 def test_workers_without_a_way_to_the_session(record: Record, summary: Path) -> None:
-    """In a network of its own and as another user: neither the path nor the door is there for a fork."""
-    unshare = shutil.which("unshare") or ""
-    if subprocess.run([unshare, "--net", "true"], check=False).returncode != 0:
-        pytest.skip("no network namespaces here")
-    recording = record(unshare, "--net", programs / "changes_user", "forks", options=options(summary))
+    """With a network and a /tmp of its own and as another user: the path and both doors are out of a fork's reach."""
+    recording = record(*own_network("mount -t tmpfs none /tmp &&"), programs / "changes_user", "forks",
+                       options=options(summary))  # fmt: skip
     assert recording.status == 0, recording.errors
     assert sum(t.count("allocated", "malloc", 3001) for t in recording.traces()) == 20
     assert [process["made_no_call"] for process in read(summary)["unrecorded"]] == [True]
+
+
+@as_root
+def test_workers_in_a_network_of_their_own(record: Record, summary: Path) -> None:
+    recording = record(*own_network(), programs / "changes_user", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert [t.count("allocated", "malloc", 3001) for t in recording.traces()].count(10) == 3
+    assert read(summary)["unrecorded"] == []
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_a_sandbox_that_shares_nothing(record: Record, summary: Path) -> None:
+    line = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "/bin/true"]
+    if subprocess.run(line, check=False).returncode != 0:
+        pytest.skip("no namespaces here")
+    line[0], line[-1] = str(shutil.which("bwrap")), str(programs / "changes_user")
+    recording = record(*line, "leaf", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert sum(t.count("allocated", "malloc", 3001) for t in recording.traces()) == 10
+    assert read(summary)["unrecorded"] == []
 
 
 @as_root
