@@ -18,6 +18,8 @@ namespace heapwright::record {
 namespace {
 
 using platform::raw_syscall;
+// Four MiB, for the stacks to come.
+constexpr std::uint32_t spare_node_level = 2;
 using Syscall = long(long, long, long, long, long, long, long);
 
 // As libc's; used until the real functions are known.
@@ -38,6 +40,10 @@ auto confine(Call call) noexcept {
   const bool is_own = is_linked && (is_confined() || static_cast<std::uint32_t>(own_process_id()) ==
                                                          process.block->process_id);
   if (!is_own) return call();
+  if (!is_confined()) {
+    grow_nodes(spare_node_level);
+    map_spare_lanes();
+  }
   process.block->is_confined.fetch_add(1, std::memory_order_relaxed);
   const auto result = call();
   if (result < 0) process.block->is_confined.fetch_sub(1, std::memory_order_relaxed);

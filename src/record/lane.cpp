@@ -39,16 +39,18 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
 
 namespace {
 
-Lane* lanes[session::max_lanes];
+std::atomic<Lane*> lanes[session::max_lanes];  // nullptr: not mapped
 // Lanes whose thread has run its last destructor: free once the collector has emptied them.
 std::atomic<std::uint64_t> exited_lanes[session::max_lanes / 64];
 pthread_key_t exit_key;
 bool has_exit_key;
 
+Lane* lane_at(std::uint32_t index) noexcept { return lanes[index].load(std::memory_order_acquire); }
+
 void at_thread_exit(void* lane_number) noexcept {
   const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(lane_number) - 1);
-  if (index >= session::max_lanes || lanes[index] == nullptr) return;
-  lanes[index]->state.store(session::lane_exiting, std::memory_order_release);
+  if (index >= session::max_lanes || lane_at(index) == nullptr) return;
+  lane_at(index)->state.store(session::lane_exiting, std::memory_order_release);
   exited_lanes[index / 64].fetch_or(1ULL << (index % 64), std::memory_order_release);
 }
 
@@ -58,12 +60,12 @@ bool take_exited_lane(std::uint32_t& index) noexcept {
     for (; bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(bits));
       const std::uint32_t candidate = word * 64 + bit;
-      if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) continue;
+      if (lane_at(candidate)->state.load(std::memory_order_acquire) != session::lane_unused) continue;
       const std::uint64_t mask = 1ULL << bit;
       if ((exited_lanes[word].fetch_and(~mask, std::memory_order_acq_rel) & mask) == 0) continue;
       // Between the two reads another thread may have claimed and left the lane. Only the thread that clears
       // the bit may decide.
-      if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) {
+      if (lane_at(candidate)->state.load(std::memory_order_acquire) != session::lane_unused) {
         exited_lanes[word].fetch_or(mask, std::memory_order_release);
         continue;
       }
@@ -74,15 +76,24 @@ bool take_exited_lane(std::uint32_t& index) noexcept {
   return false;
 }
 
+// Whether lane `index` is mapped, now or before. Threads that map one at once waste a mapping.
+bool is_mapped(std::uint32_t index) noexcept {
+  if (lane_at(index) != nullptr) return true;
+  std::uint32_t near = index;
+  while (lane_at(near) == nullptr) --near;  // the first always is
+  Lane* const lane = map_lane(index, lane_at(near), near);
+  lanes[index].store(lane, std::memory_order_release);
+  return lane != nullptr;
+}
+
 bool take_new_lane(std::uint32_t& index) noexcept {
   std::atomic<std::uint32_t>& count = process.block->lane_count;
   std::uint32_t next = count.load(std::memory_order_relaxed);
   do {
     if (next >= session::max_lanes) return false;
   } while (!count.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
-  lanes[next] = map_lane(next);
   index = next;
-  return lanes[next] != nullptr;
+  return is_mapped(next);
 }
 
 // The calling thread's id; 0: unknown.
@@ -100,7 +111,7 @@ std::uint32_t own_thread_id() noexcept {
     process.block->dropped_without_lane.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  Lane& lane = *lanes[index];
+  Lane& lane = *lane_at(index);
   std::memset(lane.recorder_state, 0, sizeof lane.recorder_state);
   auto* thread = reinterpret_cast<ThreadRecorder*>(lane.recorder_state);
   thread->lane = &lane;
@@ -115,12 +126,13 @@ std::uint32_t own_thread_id() noexcept {
 
 }  // namespace
 
-void begin_lanes(bool in_fork_child) noexcept {
+void begin_lanes(bool in_fork_child, Lane* first) noexcept {
   if (in_fork_child) {
-    std::memset(lanes, 0, sizeof lanes);
+    for (auto& lane : lanes) lane.store(nullptr, std::memory_order_relaxed);
     for (auto& word : exited_lanes) word.store(0, std::memory_order_relaxed);
     current_thread = nullptr;
   }
+  lanes[0].store(first, std::memory_order_release);
   if (!has_exit_key && pthread_key_create != nullptr && pthread_setspecific != nullptr) {
     has_exit_key = pthread_key_create(&exit_key, at_thread_exit) == 0;
   }
@@ -133,6 +145,14 @@ ThreadRecorder* claim_lane() noexcept {
   current_thread = thread;
   errno = saved_errno;
   return thread;
+}
+
+void map_spare_lanes() noexcept {
+  constexpr std::uint32_t spare_lanes = 64;
+  const std::uint32_t used = process.block->lane_count.load(std::memory_order_relaxed);
+  for (std::uint32_t index = used; index < used + spare_lanes && index < session::max_lanes; ++index) {
+    if (!is_mapped(index)) return;
+  }
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {

@@ -54,8 +54,12 @@ static_assert(sizeof(ThreadRecorder) <= 128);
 // allocate meanwhile is not the program's. And for good once a thread may not read the clock.
 [[gnu::visibility("hidden")]] extern constinit ThreadRecorder calling_libc;
 
-// Prepares the lanes of this process image; `in_fork_child` discards the parent's.
-void begin_lanes(bool in_fork_child) noexcept;
+// Prepares the lanes of this process image, of which the first is mapped; `in_fork_child` discards the
+// parent's.
+void begin_lanes(bool in_fork_child, session::Lane* first) noexcept;
+
+// Maps some lanes for threads to come, because a confined process cannot.
+void map_spare_lanes() noexcept;
 
 // Gives the calling thread its first lane. nullptr: none is available, and the call is counted as dropped.
 // Keeps errno.

@@ -18,6 +18,7 @@
 #include "record/sampling.hpp"
 #include "record/session_link.hpp"
 #include "record/start_notes.hpp"
+#include "unwind/node_table.hpp"
 
 namespace heapwright::record {
 
@@ -28,7 +29,16 @@ using session::ProcessBlock;
 
 namespace {
 
-constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
+// What every process maps of its block: the tables, of which the last is mapped as far as it is needed, and a
+// lane.
+constexpr std::size_t tables_bytes =
+    offsetof(ProcessBlock, nodes) + unwind::node_levels[0] * sizeof(session::NodeWord);
+
+// Unmaps what was mapped.
+void unmap_block(void* tables, void* lane) noexcept {
+  if (tables != nullptr) unmap_part(tables, tables_bytes);
+  if (lane != nullptr) unmap_part(lane, sizeof(session::Lane));
+}
 
 bool is_fork_child;
 char allocator_name[sizeof(ProcessBlock::allocator)];
@@ -37,22 +47,25 @@ char allocator_name[sizeof(ProcessBlock::allocator)];
 // memory for it; the collector is informed.
 ProcessBlock* claim_block(Control& control, int file) noexcept {
   const std::uint32_t first = control.next_process_hint.fetch_add(1, std::memory_order_relaxed);
-  process.lanes_mapped_at_once = !has_address_space_limit();
-  const std::size_t mapped_bytes = process.lanes_mapped_at_once ? sizeof(ProcessBlock) : tables_bytes;
   for (std::uint32_t probe = 0; probe < session::max_processes; ++probe) {
     const std::uint32_t index = (first + probe) % session::max_processes;
-    void* memory = map_part(control, file, session::process_offset(index), mapped_bytes);
-    if (memory == nullptr) {
+    const std::uint64_t offset = session::process_offset(index);
+    void* memory = map_part(control, file, offset, tables_bytes);
+    void* lane = memory == nullptr
+                     ? nullptr
+                     : map_part(control, file, offset + offsetof(ProcessBlock, lanes), sizeof(session::Lane));
+    if (lane == nullptr) {
+      unmap_block(memory, lane);
       report_refusal(control, session::refused_no_memory);
       return nullptr;
     }
     auto* block = static_cast<ProcessBlock*>(memory);
     std::uint32_t expected = session::process_unused;
     if (block->state.compare_exchange_strong(expected, session::process_claimed, std::memory_order_acq_rel)) {
-      process.block_index = index;
+      process.first_lane = static_cast<session::Lane*>(lane);
       return block;
     }
-    unmap_part(memory, mapped_bytes);
+    unmap_block(memory, lane);
   }
   report_refusal(control, session::refused_session_full);
   return nullptr;
@@ -104,15 +117,19 @@ Mode link() noexcept {
   process.stacks = (flags & session::record_stacks) != 0;
   process.free_stack_from_ticks = control->free_stack_from_ticks;
   process.sample_mean_bytes = control->sample_mean_bytes;
-  process.tables = {
-      .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
+  process.nodes.place.store(reinterpret_cast<std::uint64_t>(&block->nodes), std::memory_order_relaxed);
+  process.nodes.grow = grow_nodes;
+  process.tables = {.block = block,
+                    .nodes = &process.nodes,
+                    .max_frames = control->max_frames,
+                    .ticks_are_tsc = process.ticks_are_tsc};
   process.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
   describe_process(*block);
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
     report_refusal(*control, session::refused_no_memory);
     return Mode::dormant;
   }
-  begin_lanes(is_fork_child);
+  begin_lanes(is_fork_child, process.first_lane);
   block->state.store(session::process_live, std::memory_order_release);
   if (control->collector_sleeps.exchange(0) != 0) platform::futex_wake(control->collector_sleeps);
   return Mode::active;

@@ -23,19 +23,23 @@ struct Process {
   session::Control* control;
   session::ProcessBlock* block;
   unwind::Tables tables;
+  unwind::MappedNodes nodes;
   bool ticks_are_tsc;
   bool durations;
   bool stacks;
   std::uint64_t free_stack_from_ticks;  // as session::Control has it
   std::uint64_t sample_mean_bytes;
-  std::uint32_t block_index;
+  session::Lane* first_lane;
   std::uint32_t user_id;  // effective, when it was linked
-  bool lanes_mapped_at_once;
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 
-// Makes a lane's memory accessible; nullptr if that fails.
-session::Lane* map_lane(std::uint32_t index) noexcept;
+// Makes the memory of lane `index` accessible, beside that of lane `mapped_index`; nullptr if that fails, and
+// in a confined process. It needs no file.
+session::Lane* map_lane(std::uint32_t index, session::Lane* mapped, std::uint32_t mapped_index) noexcept;
+
+// For unwind::MappedNodes.
+bool grow_nodes(std::uint32_t level) noexcept;
 
 // Whether a system call may end the process (session/layout.hpp). For a linked process.
 inline bool is_confined() noexcept { return process.block->is_confined.load(std::memory_order_relaxed) != 0; }

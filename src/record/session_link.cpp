@@ -235,13 +235,18 @@ Control* map_control(int file) noexcept {
 
 void* map_part(Control& control, int file, std::uint64_t offset, std::size_t bytes) noexcept {
   if (file >= 0) return map_shared(file, offset, bytes);
+  return map_after(&control, offset, bytes);
+}
+
+void* map_after(void* mapped, std::size_t skipped_bytes, std::size_t bytes) noexcept {
   // With an old size of 0, mremap makes a second mapping of shared memory, here a longer one.
-  const long whole =
-      raw_syscall(SYS_mremap, raw_argument(&control), 0, static_cast<long>(offset + bytes), MREMAP_MAYMOVE);
+  const long whole = raw_syscall(SYS_mremap, raw_argument(mapped), 0,
+                                 static_cast<long>(skipped_bytes + bytes), MREMAP_MAYMOVE);
   if (is_error(whole)) return nullptr;
-  raw_syscall(SYS_munmap, whole, static_cast<long>(offset));
-  keep_out_of_core_dumps(whole + static_cast<long>(offset), bytes);
-  return reinterpret_cast<void*>(whole + static_cast<long>(offset));
+  const long begin = whole + static_cast<long>(skipped_bytes);
+  if (skipped_bytes != 0) raw_syscall(SYS_munmap, whole, static_cast<long>(skipped_bytes));
+  keep_out_of_core_dumps(begin, bytes);
+  return reinterpret_cast<void*>(begin);
 }
 
 void unmap_part(void* address, std::size_t bytes) noexcept {

@@ -31,6 +31,8 @@ session::Control* map_control(int file) noexcept;
 // Maps a part of the session's memory. Without a file (-1), its pages are reached through `control`. That
 // needs no permission, but briefly as much address space as lies before the part. nullptr: failed.
 void* map_part(session::Control& control, int file, std::uint64_t offset, std::size_t bytes) noexcept;
+// The same without a file, for memory that begins `skipped_bytes` after a mapped address of the session.
+void* map_after(void* mapped, std::size_t skipped_bytes, std::size_t bytes) noexcept;
 void unmap_part(void* address, std::size_t bytes) noexcept;
 
 }  // namespace heapwright::record

@@ -12,11 +12,13 @@ constexpr std::uint32_t line_slots = 8;  // one cache line
 static_assert(sizeof(session::NodeWord) * line_slots == 64);
 static_assert(offsetof(session::ProcessBlock, nodes) % 64 == 0);
 constexpr std::uint32_t page_lines = 64;
-constexpr std::uint32_t table_lines = session::node_table_slots / line_slots;
 constexpr std::uint32_t overflow_pages = 2;
-constexpr std::uint32_t max_far_lines = 64;
-// A stride that leaves the page: pages fill up as a whole, so a full line's neighbours are full.
-constexpr std::uint32_t far_stride_lines = 64 * page_lines + 1;
+constexpr std::uint32_t max_far_lines = 64;  // of the last level
+constexpr std::uint32_t far_lines = 8;       // of the others
+// A stride that leaves the page: pages fill up as a whole, so a full line's neighbours are full. All steps
+// together go once around the last level, whose first half is full of the levels before it.
+constexpr std::uint32_t far_stride_lines = 128 * page_lines + 1;
+static_assert(far_stride_lines * max_far_lines >= session::node_table_slots / line_slots);
 constexpr std::uint32_t max_nodes = session::node_table_slots / 8 * 7;
 
 std::uint64_t scramble(std::uint64_t value) {
@@ -39,16 +41,18 @@ std::uint64_t scramble(std::uint64_t value) {
 constexpr std::uint32_t line_is_full = ~0U;
 
 // Puts `word` into the line's first free slot, unless another thread has.
-[[gnu::noinline, gnu::cold]] std::uint32_t insert(session::ProcessBlock& block, std::uint64_t word,
+[[gnu::noinline, gnu::cold]] std::uint32_t insert(const Tables& tables, std::uint64_t word,
                                                   std::uint32_t line) {
+  session::ProcessBlock& block = *tables.block;
+  session::NodeWord* const nodes = nodes_of(tables);
   for (std::uint32_t slot = line * line_slots; slot < (line + 1) * line_slots; ++slot) {
     if (slot == 0) continue;  // index 0 means no stack
-    std::uint64_t found = block.nodes[slot].load(std::memory_order_relaxed);
+    std::uint64_t found = nodes[slot].load(std::memory_order_relaxed);
     if (found == 0) {
       if (block.node_count.load(std::memory_order_relaxed) >= max_nodes) return node_not_stored;
       // No ordering needed: a node is entirely in its word, and a reader learns its index from an event
       // published later.
-      if (block.nodes[slot].compare_exchange_strong(found, word, std::memory_order_relaxed)) {
+      if (nodes[slot].compare_exchange_strong(found, word, std::memory_order_relaxed)) {
         block.node_count.fetch_add(1, std::memory_order_relaxed);
         return slot;
       }
@@ -59,26 +63,44 @@ constexpr std::uint32_t line_is_full = ~0U;
 }
 
 // Returns the node's index, node_not_stored or line_is_full.
-[[gnu::always_inline]] inline std::uint32_t search_line(session::ProcessBlock& block, std::uint64_t word,
+[[gnu::always_inline]] inline std::uint32_t search_line(const Tables& tables, std::uint64_t word,
                                                         std::uint32_t line) {
-  const session::NodeWord* nodes = block.nodes + line * line_slots;
+  const session::NodeWord* nodes = nodes_of(tables) + line * line_slots;
   const std::uint32_t holding = slots_holding(nodes, word);
   if (holding != 0) [[likely]] {
     return line * line_slots + static_cast<std::uint32_t>(std::countr_zero(holding)) / 2;
   }
-  return slots_holding(nodes, 0) != 0 ? insert(block, word, line) : line_is_full;
+  return slots_holding(nodes, 0) != 0 ? insert(tables, word, line) : line_is_full;
 }
 
-// Searches beyond the parent's page: first the pages shared by all overflow of that page, then anywhere.
-[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word,
-                                           std::uint32_t home, std::uint64_t hash) {
+// Whether a level is mapped, now or before.
+bool has_level(const Tables& tables, std::uint32_t level) {
+  if (tables.nodes == nullptr) return true;
+  const std::uint64_t place = tables.nodes->place.load(std::memory_order_acquire);
+  return (place & MappedNodes::level_mask) >= level || tables.nodes->grow(level);
+}
+
+// Beyond the parent's page: first the pages shared by all overflow of that page, then anywhere in the level.
+std::uint32_t search_level(const Tables& tables, std::uint64_t word, std::uint32_t home, std::uint64_t hash,
+                           std::uint32_t level) {
+  const std::uint32_t lines = node_levels[level] / line_slots;
+  const std::uint32_t steps = overflow_pages + (level == last_node_level ? max_far_lines : far_lines);
   const auto overflow_page = static_cast<std::uint32_t>(scramble(home / page_lines + 1));
-  for (std::uint32_t step = 0; step < overflow_pages + max_far_lines; ++step) {
+  for (std::uint32_t step = 0; step < steps; ++step) {
     const auto line_in_page = static_cast<std::uint32_t>(hash >> (6 * (step + 1)));
     const std::uint32_t line = step < overflow_pages
                                    ? (overflow_page + step) * page_lines + (line_in_page & (page_lines - 1))
                                    : static_cast<std::uint32_t>(hash >> 32) + step * far_stride_lines;
-    const std::uint32_t index = search_line(block, word, line & (table_lines - 1));
+    const std::uint32_t index = search_line(tables, word, line & (lines - 1));
+    if (index != line_is_full) return index;
+  }
+  return line_is_full;
+}
+
+[[gnu::noinline]] std::uint32_t search_far(const Tables& tables, std::uint64_t word, std::uint32_t home,
+                                           std::uint64_t hash) {
+  for (std::uint32_t level = 0; level <= last_node_level && has_level(tables, level); ++level) {
+    const std::uint32_t index = search_level(tables, word, home, hash, level);
     if (index != line_is_full) return index;
   }
   return node_not_stored;
@@ -86,18 +108,18 @@ constexpr std::uint32_t line_is_full = ~0U;
 
 }  // namespace
 
-std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept {
+std::uint32_t intern_node(const Tables& tables, std::uint32_t parent, std::uint32_t frame) noexcept {
   const std::uint64_t word = node_word(parent, frame);
   const std::uint32_t home = parent / line_slots;
-  std::uint32_t index = search_line(block, word, home);
+  std::uint32_t index = search_line(tables, word, home);
   if (index != line_is_full) [[likely]] {
     return index;
   }
   const std::uint64_t hash = scramble(word);
   const std::uint32_t near =
       (home & ~(page_lines - 1)) | (static_cast<std::uint32_t>(hash) & (page_lines - 1));
-  index = search_line(block, word, near);
-  return index != line_is_full ? index : search_far(block, word, home, hash);
+  index = search_line(tables, word, near);
+  return index != line_is_full ? index : search_far(tables, word, home, hash);
 }
 
 }  // namespace heapwright::unwind

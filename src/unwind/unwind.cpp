@@ -49,7 +49,8 @@ class Walk {
   // `splice_limit`: stored frames at or beyond it are known not to lead to the stored root.
   [[gnu::always_inline]] Walk(const Tables& tables, ThreadStack& stack, const Registers& start,
                               std::uint32_t splice_limit)
-      : block_(*tables.block),
+      : tables_(tables),
+        block_(*tables.block),
         stack_(stack),
         point_{start, {}, StepResult::caller},
         candidate_(stack.frames() + stack.depth - 1),
@@ -161,7 +162,8 @@ class Walk {
     const std::uint64_t word = node_word(parent, frame);
     std::uint32_t& hint =
         stack_.node_hints[word * 0x9e3779b97f4a7c15ULL >> (64 - ThreadStack::node_hint_bits)];
-    if (block_.nodes[hint].load(std::memory_order_relaxed) != word) hint = intern_node(block_, parent, frame);
+    if (nodes_of(tables_)[hint].load(std::memory_order_relaxed) != word)
+      hint = intern_node(tables_, parent, frame);
     return hint;
   }
 
@@ -195,6 +197,7 @@ class Walk {
     return stack_.table_full_node;
   }
 
+  const Tables& tables_;
   session::ProcessBlock& block_;
   ThreadStack& stack_;
   WalkPoint point_;
@@ -210,8 +213,8 @@ class Walk {
 // walk, so it also sets the search's sentinel.
 [[gnu::noinline, gnu::cold]] void prepare_first_walk(const Tables& tables, ThreadStack& stack) {
   stack.storage[0].sp = ~0ULL;
-  stack.truncated_node = intern_node(*tables.block, 0, session::mark_truncated);
-  stack.table_full_node = intern_node(*tables.block, 0, session::mark_table_full);
+  stack.truncated_node = intern_node(tables, 0, session::mark_truncated);
+  stack.table_full_node = intern_node(tables, 0, session::mark_table_full);
 }
 
 [[gnu::noinline]] std::uint32_t walk(const Tables& tables, ThreadStack& stack, const Registers& start,

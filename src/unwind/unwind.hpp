@@ -20,17 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "session/layout.hpp"
+#include "unwind/tables.hpp"
 
 namespace heapwright::unwind {
-
-// The tables of one process, shared by its threads. Plain pointers into the
-// mapped ProcessBlock.
-struct Tables {
-  session::ProcessBlock* block = nullptr;
-  std::uint32_t max_frames = 128;
-  bool ticks_are_tsc = true;
-};
 
 // What capture() keeps per thread between calls. All zero is a valid initial state. Stored in
 // Lane::recorder_state.

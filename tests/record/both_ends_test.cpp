@@ -22,7 +22,9 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-session::Lane* map_lane(std::uint32_t index) noexcept { return &process.block->lanes[index]; }
+session::Lane* map_lane(std::uint32_t index, session::Lane*, std::uint32_t) noexcept {
+  return &process.block->lanes[index];
+}
 
 namespace {
 
@@ -114,7 +116,7 @@ TEST(BothEnds, EveryCallArrivesAndLanesServeAgain) {
   process.ticks_are_tsc = collect::TickClock().is_tsc();
   process.tables = {.block = process.block, .ticks_are_tsc = process.ticks_are_tsc};
   wiped_on_fork.mode.store(Mode::active);
-  begin_lanes(true);
+  begin_lanes(true, process.block->lanes);
   Reader reader(*process.block);
   std::atomic<bool> is_over{false};
   std::thread reading([&] { reader.read_until(is_over); });

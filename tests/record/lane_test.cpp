@@ -14,7 +14,7 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-session::Lane* map_lane(std::uint32_t index) noexcept {
+session::Lane* map_lane(std::uint32_t index, session::Lane*, std::uint32_t) noexcept {
   errno = ENOMEM;  // as a failed system call inside would leave it
   return &process.block->lanes[index];
 }
@@ -32,7 +32,7 @@ class Lanes : public ::testing::Test {
     process.tables.block = process.block;
     process.ticks_are_tsc = true;
     wiped_on_fork.mode.store(Mode::active);
-    begin_lanes(true);
+    begin_lanes(true, process.block->lanes);
   }
   void TearDown() override {
     current_thread = nullptr;
