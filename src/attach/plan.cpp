@@ -42,10 +42,13 @@ class Planner {
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.stack_end = address_of(modules, "__libc_stack_end");
     find_kernel_functions(auxiliary);
-    if (const auto headers = auxiliary.find(AT_PHDR); headers != auxiliary.end())
-      plan_.headers = headers->second;
-    if (const auto count = auxiliary.find(AT_PHNUM); count != auxiliary.end())
-      plan_.header_count = count->second;
+    const auto value = [&](std::uint64_t type) {
+      const auto found = auxiliary.find(type);
+      return found == auxiliary.end() ? 0 : found->second;
+    };
+    plan_.headers = value(AT_PHDR);
+    plan_.header_count = value(AT_PHNUM);
+    plan_.entry = value(AT_ENTRY);
     if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
       plan_.started_as = memory_.text_at(name->second);
       plan_.program = plan_.started_as.substr(plan_.started_as.rfind('/') + 1);

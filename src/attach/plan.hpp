@@ -35,6 +35,7 @@ struct Plan {
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
   std::uint64_t headers = 0;        // the executable's program headers
   std::uint64_t header_count = 0;
+  std::uint64_t entry = 0;
   std::uint64_t stack_end = 0;    // where the loader stores the end of the first thread's stack
   std::uint64_t system_call = 0;  // address of a `syscall` instruction
   std::vector<Mapping> maps;

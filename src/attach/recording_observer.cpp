@@ -176,6 +176,7 @@ void RecordingObserver::begin(const Scene& scene) {
   made->find_object = reinterpret_cast<decltype(made->find_object)>(scene.plan.find_object);
   made->headers = scene.plan.headers;
   made->header_count = scene.plan.header_count;
+  made->entry = scene.plan.entry;
   made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);
   made->allocator_code = scene.plan.allocator.code;
   made->allocator_code_bytes = scene.plan.allocator.code_bytes;

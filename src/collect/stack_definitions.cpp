@@ -13,8 +13,10 @@ using session::ModuleEntry;
 
 namespace {
 
-// The deepest stack of an intact recorder: 128 frames and the mark.
-constexpr std::size_t deepest_walk = 160;
+// The deepest stack of an intact recorder: 128 frames, and a mark beyond each.
+constexpr std::size_t deepest_walk = 288;
+static_assert(session::mark_by_frame_pointer - session::mark_truncated ==
+              trace::frame_by_frame_pointer - trace::frame_truncated);
 constexpr std::uint32_t module_ready = 2;
 
 trace::Module describe(const ModuleEntry& entry, const TickConversion& clock) {
@@ -74,8 +76,10 @@ std::uint32_t StackDefinitions::truncated_stack_id() {
 }
 
 std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
-  if (frame_number == session::mark_table_full) return trace::frame_table_full;
-  if (frame_number >= session::pc_table_slots) return trace::frame_truncated;
+  if (frame_number >= session::pc_table_slots) {
+    const std::uint32_t mark = frame_number - session::mark_truncated;
+    return mark < session::mark_count ? trace::frame_truncated + mark : trace::frame_truncated;
+  }
   const std::uint32_t known = frame_ids_.find(frame_number);
   if (known != NumberMap::absent) return known;
   const std::uint64_t key = block_.pcs[frame_number].key.load(std::memory_order_acquire);

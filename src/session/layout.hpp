@@ -64,9 +64,15 @@ inline constexpr std::uint32_t pc_table_slots = 1U << 17;
 // then never changed.
 using NodeWord = std::atomic<std::uint64_t>;
 inline constexpr std::uint32_t node_table_slots = 1U << 22;
-// Frame numbers beyond the pc table are marks, not program counters.
+// Frame numbers beyond the pc table are marks, not program counters, in the order of those in
+// trace/records.hpp.
 inline constexpr std::uint32_t mark_truncated = pc_table_slots;
 inline constexpr std::uint32_t mark_table_full = pc_table_slots + 1;
+inline constexpr std::uint32_t mark_too_deep = pc_table_slots + 2;
+inline constexpr std::uint32_t mark_no_tables = pc_table_slots + 3;
+inline constexpr std::uint32_t mark_no_object = pc_table_slots + 4;
+inline constexpr std::uint32_t mark_by_frame_pointer = pc_table_slots + 5;
+inline constexpr std::uint32_t mark_count = 6;
 
 // Loaded objects, in order of discovery. Written by the thread that claims
 // the slot (state 0 -> 1 by CAS), then published (1 -> 2).

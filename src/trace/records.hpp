@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one format, read together
 // Everything in a trace besides its events: which process ran, which code was loaded, which call stacks
 // exist, its memory over time, and whether the recording is complete. Each struct is one record kind of
 // docs/trace-format.md, and its fields() lists the stored fields: the codec and Python read that list.
@@ -152,8 +153,18 @@ struct StackNode {
   std::uint32_t parent = 0;
   std::uint32_t frame = 0;  // index into frames; or one of the marks below
 };
-inline constexpr std::uint32_t frame_truncated = 0xfffffff0U;   // deeper than the limit, or not unwindable
+// In place of a stack's outermost frames, why they are unknown; a stack without such a mark is whole.
+inline constexpr std::uint32_t frame_truncated =
+    0xfffffff0U;  // not unwindable; before the others: also too deep
 inline constexpr std::uint32_t frame_table_full = 0xfffffff1U;  // recorder's stack table was full
+inline constexpr std::uint32_t frame_too_deep = 0xfffffff2U;    // deeper than the limit
+inline constexpr std::uint32_t frame_no_tables = 0xfffffff3U;   // its callee's code has no unwind tables
+inline constexpr std::uint32_t frame_no_object = 0xfffffff4U;   // its callee's code is in no loaded object
+// Between two frames: the outer one was found by the inner one's frame pointer.
+inline constexpr std::uint32_t frame_by_frame_pointer = 0xfffffff5U;
+constexpr bool is_mark(std::uint32_t frame) {
+  return frame >= frame_truncated && frame <= frame_by_frame_pointer;
+}
 
 struct Thread {
   std::uint32_t index = 0;      // the trace's own thread number, from 0

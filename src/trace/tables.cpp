@@ -214,8 +214,7 @@ void TableLoader::finish(std::size_t threads) {
     if (frame.module >= tables_.modules.size()) frame.module = Frame::no_module;
   }
   for (StackNode& node : tables_.stacks) {
-    const bool is_mark = node.frame == frame_truncated || node.frame == frame_table_full;
-    if (!is_mark && node.frame >= tables_.frames.size()) node.frame = frame_truncated;
+    if (!is_mark(node.frame) && node.frame >= tables_.frames.size()) node.frame = frame_truncated;
   }
 }
 

@@ -250,6 +250,11 @@ std::uint64_t segment_end(const ObjectTables& object, std::uint64_t address) noe
   return address;
 }
 
+bool is_described(const ObjectTables& object, std::uint64_t pc) noexcept {
+  FrameDescription description;
+  return find_covering_description(object, pc, description);
+}
+
 Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
   const std::uint64_t target = is_exact ? pc : pc - 1;
   FrameDescription description;
@@ -259,7 +264,8 @@ Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) 
     return is_known ? compact(row, description.is_signal_frame, pc) : Rule{RuleType::unfollowable};
   }
   if (is_signal_return(object, pc)) return Rule{RuleType::signal_frame};
-  return Rule{!is_exact && is_made_by_hand(object, pc) ? RuleType::end : RuleType::unfollowable};
+  if (!is_exact && is_made_by_hand(object, pc)) return Rule{RuleType::end};
+  return Rule::without_tables(RuleType::unfollowable, false);
 }
 
 }  // namespace heapwright::unwind

@@ -25,6 +25,9 @@ struct ObjectTables {
 // The end of the segment that holds `address`; `address` itself if none does.
 std::uint64_t segment_end(const ObjectTables& object, std::uint64_t address) noexcept;
 
+// Whether the tables describe the code at `pc`.
+bool is_described(const ObjectTables& object, std::uint64_t pc) noexcept;
+
 // `is_exact`: pc is the next instruction of an interrupted frame; otherwise it is a return address, and the
 // rule is that of the call before it.
 Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept;

@@ -88,13 +88,15 @@ ProgramHeaders headers_in_memory(const ObjectTables& object) {
   return {reinterpret_cast<const Elf64_Phdr*>(object.start + header.e_phoff), header.e_phnum};
 }
 
+ProgramHeaders headers_of(const ObjectTables& object) {
+  if (object.headers != nullptr) return {object.headers, object.header_count};
+  return headers_in_memory(object);
+}
+
 BuildId read_build_id(const LoadedObject& object) {
   BuildId id;
   const ObjectTables& tables = object.tables;
-  const ProgramHeaders headers = tables.headers != nullptr
-                                     ? ProgramHeaders{tables.headers, tables.header_count}
-                                     : headers_in_memory(tables);
-  for (const Elf64_Phdr& segment : headers) {
+  for (const Elf64_Phdr& segment : headers_of(tables)) {
     const std::uint64_t notes = tables.bias + segment.p_vaddr;
     if (segment.p_type != PT_NOTE || segment.p_memsz > segment_end(tables, notes) - notes) continue;
     const ByteCursor cursor(reinterpret_cast<const void*>(notes),
@@ -276,6 +278,15 @@ bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   const bool is_program = object.name != nullptr && *object.name == '\0';
   if (is_program) span_all_segments(object.tables, found.link_map->dynamic);
   return true;
+}
+
+bool is_code_of(const LoadedObject& object, std::uint64_t address) noexcept {
+  for (const Elf64_Phdr& segment : headers_of(object.tables)) {
+    const std::uint64_t begin = object.tables.bias + segment.p_vaddr;
+    const bool is_code = segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0;
+    if (is_code && address - begin < segment.p_memsz) return true;
+  }
+  return false;
 }
 
 std::uint32_t note_module(session::ProcessBlock& block, const LoadedObject& object,

@@ -18,6 +18,9 @@ struct LoadedObject {
 // Asks _dl_find_object, which takes no lock. False: no such object, or a libc without that function.
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept;
 
+// Whether it is in an executable segment of `object`.
+bool is_code_of(const LoadedObject& object, std::uint64_t address) noexcept;
+
 // Ensures that `object` is in block.modules and returns its index; no_module: there is no room. Retires a
 // module at the same place, whose unloading was not seen.
 inline constexpr std::uint32_t no_module = ~0U;

@@ -2,6 +2,7 @@
 #include "unwind/pc_table.hpp"
 
 #include "unwind/loaded_objects.hpp"
+#include "unwind/return_address.hpp"
 
 namespace heapwright::unwind {
 namespace {
@@ -15,6 +16,8 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
   const std::uint64_t pc = key & session::pc_mask;
   const bool is_exact = (key & session::pc_key_exact) != 0;
   Rule rule{RuleType::no_object};
+  // An interrupted function may not have made its frame yet.
+  const bool may_have_frame = !is_exact && block.has_no_unwind_tables == 0;
   LoadedObject object;
   if (find_loaded_object(is_exact ? pc : pc - 1, object)) {
     const std::uint32_t module = note_module(block, object, ticks_are_tsc);
@@ -23,6 +26,14 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
                                                  std::memory_order_relaxed);
     }
     rule = evaluate_rule(object.tables, pc, is_exact);
+    const bool is_without = rule.type() == RuleType::unfollowable && rule.has_no_tables();
+    if (is_without && may_have_frame) {
+      rule = is_entry_code(pc)
+                 ? Rule{RuleType::end}
+                 : Rule::without_tables(RuleType::unfollowable, has_frame_pointer(pc, &block.is_confined));
+    }
+  } else if (may_have_frame) {
+    rule = Rule::without_tables(RuleType::no_object, has_frame_pointer(pc, &block.is_confined));
   }
   // After the module: a thread that finds the rule does not look for the module again.
   entry.rule.store(rule.bits(), std::memory_order_release);

@@ -2,8 +2,8 @@
 // How to get from one program counter to its caller, packed into 64 bits so that a walk needs one load per
 // frame.
 //
-//   bits 0-2 type   3-4 source of the caller's RBP   5-7 traits that follow
-//   from these two   8-31 offset of RBP's slot   32-63 offset of the CFA
+//   bits 0-2 type   3-4 source of the caller's RBP   5-8 traits that follow
+//   from these two   9-31 offset of RBP's slot   32-63 offset of the CFA
 //
 // The return address is always at CFA - 8; code that keeps it elsewhere is `unfollowable`.
 #pragma once
@@ -19,7 +19,7 @@ enum class RuleType : std::uint8_t {
   rbp_load,      // CFA = *(RBP + offset): a frame that realigned its stack
   signal_frame,  // the kernel's saved registers are at RSP
   end,           // has no caller
-  unfollowable,  // tables missing, or not expressible by these rules
+  unfollowable,  // tables missing (has_no_tables()), or not expressible by these rules
   no_object,     // in no loaded object when last looked up
 };
 
@@ -37,6 +37,9 @@ class Rule {
   static constexpr std::uint32_t passes_rbp = 1U << 6;  // the caller's RBP depends on this one
   // The caller depends on words other than the return address and RBP's CFA slot.
   static constexpr std::uint32_t is_barrier = 1U << 7;
+  // Without tables, but its function begins with a frame pointer: the caller is found by that, if it
+  // verifies.
+  static constexpr std::uint32_t by_frame_pointer = 1U << 8;
 
   constexpr Rule() = default;
   constexpr explicit Rule(std::uint64_t bits) : bits_(bits) {}
@@ -44,26 +47,36 @@ class Rule {
   constexpr Rule(RuleType type, std::int32_t cfa_offset, RbpSource source, std::int32_t rbp_offset)
       : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 |
               traits_of(type, source) |
-              static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 8) |
+              static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 9) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32) {}
 
+  // Of code without tables; `type` is unfollowable or no_object.
+  static constexpr Rule without_tables(RuleType type, bool has_frame_pointer) {
+    const RbpSource source = has_frame_pointer ? RbpSource::cfa_slot : RbpSource::lost;
+    return {type, frame_record_bytes, source, -frame_record_bytes};
+  }
+
   constexpr std::uint64_t bits() const { return bits_; }
+  constexpr bool has_no_tables() const { return cfa_offset() == frame_record_bytes; }  // if unfollowable
   constexpr RuleType type() const { return static_cast<RuleType>(bits_ & 7); }
   constexpr RbpSource rbp_source() const { return static_cast<RbpSource>(bits_ >> 3 & 3); }
   constexpr std::uint32_t traits() const { return static_cast<std::uint32_t>(bits_) & trait_mask; }
-  constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 8; }
+  constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 9; }
   constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
 
   static constexpr bool rbp_offset_fits(std::int64_t offset) {
-    return offset >= -(1 << 23) && offset < (1 << 23);
+    return offset >= -(1 << 22) && offset < (1 << 22);
   }
 
  private:
-  static constexpr std::uint32_t trait_mask = needs_rbp | passes_rbp | is_barrier;
+  static constexpr std::uint32_t trait_mask = needs_rbp | passes_rbp | is_barrier | by_frame_pointer;
+  static constexpr std::int32_t frame_record_bytes = 16;  // the caller's RBP and the return address
 
   static constexpr std::uint32_t traits_of(RuleType type, RbpSource source) {
     std::uint32_t traits = 0;
     if (type == RuleType::rbp_offset || type == RuleType::rbp_load) traits |= needs_rbp;
+    const bool has_no_rule = type == RuleType::unfollowable || type == RuleType::no_object;
+    if (has_no_rule && source == RbpSource::cfa_slot) traits |= needs_rbp | by_frame_pointer;
     if (source == RbpSource::unchanged || source == RbpSource::rbp_slot) traits |= passes_rbp;
     if (type == RuleType::rbp_load || type == RuleType::signal_frame || source == RbpSource::rbp_slot) {
       traits |= is_barrier;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/step.hpp"
 
+#include "unwind/return_address.hpp"
 #include "unwind/signal_frame.hpp"
 
 namespace heapwright::unwind {
@@ -25,6 +26,39 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
   return true;
 }
 
+// A frame record farther above the stack pointer is not that of a function that is running.
+constexpr std::uint64_t max_frame_bytes = 1 << 20;
+
+// By the frame record at RBP, the caller's RBP and the return address; only if all of it holds.
+bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own) {
+  Registers& at = point.at;
+  const std::uint64_t record = at.rbp;
+  std::uint64_t caller_rbp = 0;
+  std::uint64_t pc = 0;
+  at.pc_slot = 0;
+  if (record < at.sp || record - at.sp >= max_frame_bytes) return false;
+  if (!point.bounds.load(record, caller_rbp) || !point.bounds.load(record + 8, pc)) return false;
+  const std::uint64_t called = at.key;
+  at.pc_slot = record + 8;
+  at.key = pc;
+  if (!is_program_address(pc) || !may_return_from(called, pc, own.is_confined)) return false;
+  at.sp = record + 16;
+  at.rbp = caller_rbp;
+  return true;
+}
+
+WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
+  point.at.pc_slot = 0;
+  if (rule.type() == RuleType::no_object) {
+    point.result = StepResult::no_object;
+  } else {
+    point.result = rule.has_no_tables() ? StepResult::no_tables : StepResult::unfollowable;
+  }
+  const bool has_frame_pointer = (rule.traits() & Rule::by_frame_pointer) != 0;
+  if (has_frame_pointer && step_by_frame_pointer(point, own)) point.result = StepResult::caller;
+  return point;
+}
+
 }  // namespace
 
 [[gnu::cold]] WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept {
@@ -44,10 +78,10 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
       return point;
     case RuleType::end:
       point.result = StepResult::end;
-      [[fallthrough]];
-    default:
       point.at.pc_slot = 0;
       return point;
+    default:
+      return step_without_tables(point, own, rule);
   }
 }
 

@@ -2,6 +2,7 @@
 // One step outwards: from a frame's registers to its caller's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "session/layout.hpp"
@@ -17,7 +18,14 @@ struct Registers {
   std::uint64_t pc_slot;  // where key was loaded from; 0 = unknown
 };
 
-enum class StepResult : std::uint8_t { caller, end, unfollowable };
+enum class StepResult : std::uint8_t {
+  caller,
+  end,  // there is none
+  unfollowable,
+  no_tables,
+  no_object,
+};
+inline constexpr std::size_t step_results = 5;
 
 // The position of a walk. Passed by value to the rare cases, so that the compiler keeps it in registers in
 // the common ones.

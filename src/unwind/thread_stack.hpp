@@ -18,6 +18,7 @@
 #include "session/layout.hpp"
 #include "unwind/rule.hpp"
 #include "unwind/stack_bounds.hpp"
+#include "unwind/step.hpp"
 
 namespace heapwright::unwind {
 
@@ -34,9 +35,10 @@ class FrameFacts {
                                                  << trait_shift;  // own or an outer CFA hangs on RBP
   static constexpr std::uint32_t passes_rbp = Rule::passes_rbp << trait_shift;
   static constexpr std::uint32_t barrier = Rule::is_barrier << trait_shift;
-  static constexpr std::uint32_t on_own_stack = 1U << 28;
+  static constexpr std::uint32_t by_frame_pointer = Rule::by_frame_pointer << trait_shift;
+  static constexpr std::uint32_t on_own_stack = 1U << 29;
   static constexpr std::uint32_t plain_to_root = 1U
-                                                 << 29;  // no barrier, and own stack only, from here outwards
+                                                 << 30;  // no barrier, and own stack only, from here outwards
 
   constexpr FrameFacts() = default;
   constexpr explicit FrameFacts(std::uint32_t bits) : bits_(bits) {}
@@ -76,16 +78,16 @@ struct SavedWord {
 struct Root {
   std::uint64_t slot = 0;  // word that decided it; 0 = none
   std::uint64_t value = 0;
-  std::uint32_t base_node = 0;  // parent of frames[0]: 0 or the truncation mark
+  std::uint32_t base_node = 0;  // parent of frames[0]: 0 or a mark
   bool is_cut = false;          // more frames follow beyond max_frames
 };
 
 struct ThreadStack {
   OwnStack own;
   Root root;
-  std::uint32_t depth;  // frames stored; 0 while they are being rewritten
-  std::uint32_t epoch;  // module_epoch() they belong to
-  std::uint32_t truncated_node;
+  std::uint32_t depth;                    // frames stored; 0 while they are being rewritten
+  std::uint32_t epoch;                    // module_epoch() they belong to
+  std::uint32_t end_nodes[step_results];  // the mark of a stack that ends so; 0: it is whole
   std::uint32_t table_full_node;
   // storage[0] ends every search outwards: no stack pointer is above its sp.
   // A walk collects new frames at the far end, innermost last; the stored ones

@@ -121,7 +121,7 @@ class Walk {
     root.is_cut = point_.result == StepResult::caller;
     root.slot = at.pc_slot;
     root.value = root.is_cut ? at.key & session::pc_mask : at.key;
-    root.base_node = point_.result == StepResult::end ? 0 : stack_.truncated_node;
+    root.base_node = stack_.end_nodes[static_cast<std::size_t>(point_.result)];
     return root;
   }
 
@@ -142,6 +142,9 @@ class Walk {
       facts = FrameFacts(FrameFacts::plain_to_root);
     }
     for (const Frame* from = first_; from != stack_.frames() + scratch_end; ++from, ++to) {
+      if (from->facts.has(FrameFacts::by_frame_pointer) && to != stack_.frames()) [[unlikely]] {
+        node = intern(node, session::mark_by_frame_pointer);
+      }
       node = intern(node, from->facts.pc_number());
       if (node == node_not_stored) [[unlikely]] {
         return not_stored();
@@ -213,7 +216,13 @@ class Walk {
 // walk, so it also sets the search's sentinel.
 [[gnu::noinline, gnu::cold]] void prepare_first_walk(const Tables& tables, ThreadStack& stack) {
   stack.storage[0].sp = ~0ULL;
-  stack.truncated_node = intern_node(tables, 0, session::mark_truncated);
+  const auto mark = [&](StepResult result, std::uint32_t number) {
+    stack.end_nodes[static_cast<std::size_t>(result)] = intern_node(tables, 0, number);
+  };
+  mark(StepResult::caller, session::mark_too_deep);
+  mark(StepResult::unfollowable, session::mark_truncated);
+  mark(StepResult::no_tables, session::mark_no_tables);
+  mark(StepResult::no_object, session::mark_no_object);
   stack.table_full_node = intern_node(tables, 0, session::mark_table_full);
 }
 

@@ -9,10 +9,12 @@
 // dl_iterate_phdr. On the thread's own stack it makes no system call once that stack is known; on any other
 // (sigaltstack, coroutine) one cheap call per page asks whether the page is readable, except in a confined
 // process, where such a stack is cut. Every load is bounded; a stack that cannot be followed ends in a
-// visible truncation mark instead of a guess.
+// visible mark instead of a guess. Through code without tables the walk goes on by its frame pointers, where
+// they verify (return_address.hpp), and a mark says so.
 //
 //   capture ─ step ─ stack_bounds       one frame outwards, loads that cannot fault
 //      ├───── pc_table ─ loaded_objects ─ call_frame_rules ─ call_frame_program
+//      ├───── return_address            code without tables: its prologue, the call before a return address
 //      │                                a new pc: its object, FDE, rule
 //      └───── node_table                frames to a number
 #pragma once

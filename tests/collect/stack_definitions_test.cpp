@@ -73,11 +73,14 @@ TEST_F(Definitions, ParentsComeFirstAndIdsAreDense) {
 TEST_F(Definitions, MarksAreNoFrames) {
   add_node(1, 0, session::mark_truncated);
   add_node(2, 0, session::mark_table_full);
-  definitions_->stack_id(1);
-  definitions_->stack_id(2);
+  add_node(3, 0, session::mark_by_frame_pointer);
+  add_node(4, 0, session::mark_by_frame_pointer + 1);
+  for (const std::uint32_t node : {1, 2, 3, 4}) definitions_->stack_id(node);
   EXPECT_TRUE(definitions_->pending_frames.empty());
   EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
   EXPECT_EQ(definitions_->pending_stacks[1].frame, trace::frame_table_full);
+  EXPECT_EQ(definitions_->pending_stacks[2].frame, trace::frame_by_frame_pointer);
+  EXPECT_EQ(definitions_->pending_stacks[3].frame, trace::frame_truncated);
 }
 
 // The first one's end is not read yet, and the second one is met in a call that began before.

@@ -53,7 +53,7 @@ def test_the_stacks_lead_to_the_first_frame(program: str, tmp_path: Path) -> Non
         paths = [frame[0] if isinstance(frame, list) else frame for frame in stack]
         assert paths[-1].endswith("libc.so.6"), paths  # clone
         assert str(programs / program) in paths, paths
-        assert "(truncated)" not in paths
+        assert not [path for path in paths if path.startswith("(")], paths
     modules = [module for module in trace.facts["modules"] if module["path"] == str(programs / program)]
     assert modules and all(module["build_id"] for module in modules)
 

@@ -43,7 +43,7 @@ def stacks_of(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureR
 
 def test_a_deep_recursion_is_cut_visibly(stacks_of) -> None:
     (stack,) = stacks_of(3001)
-    assert stack[-1] == "(truncated)"
+    assert stack[-1] == "(too deep)"
     assert stack[:-1] == ["recurse"] * 128
 
 
@@ -84,4 +84,20 @@ def test_one_frame_when_one_is_wanted(record: Record) -> None:
     recording = record("stacks", options=["--max-frames", "1"])
     trace = read_trace(recording.paths()[0], 3061)
     (stack,) = trace.facts["stacks"]
-    assert function_names(trace, stack) == ["recurse", "(truncated)"]
+    assert function_names(trace, stack) == ["recurse", "(too deep)"]
+
+
+def test_without_unwind_tables_frame_pointers_lead_on(record: Record) -> None:
+    trace = read_trace(record("no_tables_framed").paths()[0], 3089)
+    marked = "(by frame pointer)"
+    whole = [function_names(trace, stack, "no_tables_framed") for stack in trace.facts["stacks"]]
+    assert {tuple(stack[:-3]) for stack in whole} == {
+        tuple(["deep", marked] * levels + ["main", marked]) for levels in (1, 2, 3)
+    }
+    assert all(stack[-3:] == ["libc.so.6", "libc.so.6", "_start"] for stack in whole)
+
+
+def test_without_frame_pointers_too_the_stack_is_cut(record: Record) -> None:
+    trace = read_trace(record("no_tables_frameless").paths()[0], 3089)
+    stacks = [function_names(trace, stack, "no_tables_frameless") for stack in trace.facts["stacks"]]
+    assert stacks == [["deep", "(no tables)"]] * len(stacks)

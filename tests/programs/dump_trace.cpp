@@ -217,10 +217,10 @@ void print_stack(const Reader& reader, std::uint32_t stack) {
   const char* separator = "";
   while (stack != 0) {
     const auto& node = reader.stacks()[stack];
-    if (node.frame == heapwright::trace::frame_truncated) {
-      std::printf("%s\"(truncated)\"", separator);
-    } else if (node.frame == heapwright::trace::frame_table_full) {
-      std::printf("%s\"(table full)\"", separator);
+    if (heapwright::trace::is_mark(node.frame)) {
+      constexpr const char* marks[] = {"truncated", "table full", "too deep",
+                                       "no tables", "no object",  "by frame pointer"};
+      std::printf("%s\"(%s)\"", separator, marks[node.frame - heapwright::trace::frame_truncated]);
     } else {
       const auto& frame = reader.frames()[node.frame];
       const bool is_known = frame.module < reader.modules().size();

@@ -51,22 +51,29 @@ class TestProcess {
 struct Stack {
   std::uint64_t pcs[4096];  // innermost first
   std::uint32_t count = 0;
+  std::uint32_t by_frame_pointer = 0;  // how many
+  std::uint32_t mark = 0;              // why it is truncated
   bool is_truncated = false;
   bool is_table_full = false;
 };
 
 inline void decode(session::ProcessBlock& block, std::uint32_t node, Stack& stack) {
   stack.count = 0;
+  stack.by_frame_pointer = 0;
+  stack.mark = 0;
   stack.is_truncated = false;
   stack.is_table_full = false;
   while (node != 0 && stack.count < 4096) {
     const std::uint64_t word = block.nodes[node].load();
     const auto number = static_cast<std::uint32_t>(word) - 1;
     node = static_cast<std::uint32_t>(word >> 32);
-    if (number == session::mark_truncated) {
-      stack.is_truncated = true;
-    } else if (number == session::mark_table_full) {
+    if (number == session::mark_table_full) {
       stack.is_table_full = true;
+    } else if (number == session::mark_by_frame_pointer) {
+      ++stack.by_frame_pointer;
+    } else if (number >= session::pc_table_slots) {
+      stack.is_truncated = true;
+      stack.mark = number;
     } else {
       stack.pcs[stack.count++] = block.pcs[number].key.load() & session::pc_mask;
     }
@@ -126,6 +133,7 @@ inline bool is_same_stack(const Stack& ours, const Stack& theirs, std::uint32_t 
   const std::uint32_t depth = theirs.count - 1;
   const bool is_cut = depth > max_frames;
   if (ours.is_table_full || ours.is_truncated != is_cut) return false;
+  if (is_cut != (ours.mark == session::mark_too_deep) || ours.by_frame_pointer != 0) return false;
   if (ours.count != (is_cut ? max_frames : depth)) return false;
   return std::memcmp(ours.pcs, theirs.pcs + 1, ours.count * sizeof ours.pcs[0]) == 0;
 }

@@ -20,11 +20,26 @@ from heapwright.model.symbols import Location, Symbols
 
 FRAME_TRUNCATED = 0xFFFFFFF0
 FRAME_TABLE_FULL = 0xFFFFFFF1
+FRAME_TOO_DEEP = 0xFFFFFFF2
+FRAME_NO_TABLES = 0xFFFFFFF3
+FRAME_NO_OBJECT = 0xFFFFFFF4
+FRAME_BY_FRAME_POINTER = 0xFFFFFFF5
 
 NO_STACK = Location("(no stack was captured)", "", 0, False, "")
 _TRUNCATED = Location("(the stack could not be unwound)", "", 0, False, "")
 _TABLE_FULL = Location("(the recorder's stack table was full)", "", 0, False, "")
-MARKS = {FRAME_TRUNCATED: _TRUNCATED, FRAME_TABLE_FULL: _TABLE_FULL}
+_TOO_DEEP = Location("(the stack is deeper than --max-frames)", "", 0, False, "")
+_NO_TABLES = Location("(cut: no unwind information)", "", 0, False, "")
+_NO_OBJECT = Location("(cut: code in no loaded file)", "", 0, False, "")
+_BY_FRAME_POINTER = Location("(by frame pointer)", "", 0, False, "")
+MARKS = {
+    FRAME_TRUNCATED: _TRUNCATED,
+    FRAME_TABLE_FULL: _TABLE_FULL,
+    FRAME_TOO_DEEP: _TOO_DEEP,
+    FRAME_NO_TABLES: _NO_TABLES,
+    FRAME_NO_OBJECT: _NO_OBJECT,
+    FRAME_BY_FRAME_POINTER: _BY_FRAME_POINTER,
+}
 
 Path = tuple[Location, ...]
 

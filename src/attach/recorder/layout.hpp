@@ -78,6 +78,7 @@ struct RecordingAgent {
   // The executable's program headers.
   std::uint64_t headers{};
   std::uint64_t header_count{};
+  std::uint64_t entry{};  // where it begins
   void* stack_end{};
   // A call from the allocator's code during a real call is the allocator's own; so is one that returns to the
   // agent: the allocator continued by a jump.

@@ -44,6 +44,7 @@ int _dl_find_object(void* address, void* result) {
 
 unsigned long getauxval(unsigned long type) noexcept {
   if (type == AT_PHDR) return heapwright_agent.headers;
+  if (type == AT_ENTRY) return heapwright_agent.entry;
   return type == AT_PHNUM ? heapwright_agent.header_count : 0;
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/return_address.hpp"
+
+#include <elf.h>
+
+#include <cstring>
+
+#include "unwind/call_frame_rules.hpp"
+#include "unwind/loaded_objects.hpp"
+#include "unwind/stack_bounds.hpp"
+
+extern "C" unsigned long getauxval(unsigned long type) noexcept;
+
+namespace heapwright::unwind {
+namespace {
+
+const std::uint8_t* bytes_at(std::uint64_t address) { return reinterpret_cast<const std::uint8_t*>(address); }
+
+// Code that may be read, page by page.
+class Code {
+ public:
+  Code(std::uint64_t at, const std::atomic<std::uint32_t>* is_confined) : is_confined_(is_confined) {
+    is_in_object_ = find_loaded_object(at, object_);
+  }
+
+  bool is_in_object() const { return is_in_object_; }
+  const LoadedObject& object() const { return object_; }
+
+  bool has(std::uint64_t address) {
+    const std::uint64_t page = address & ~(StackBounds::page_bytes - 1);
+    if (page == known_page_) return true;
+    const bool is_code =
+        is_in_object_ ? is_code_of(object_, address) : is_page_readable(is_confined_, address);
+    if (is_code) known_page_ = page;
+    return is_code;
+  }
+
+ private:
+  const std::atomic<std::uint32_t>* is_confined_;
+  LoadedObject object_;
+  bool is_in_object_ = false;
+  std::uint64_t known_page_ = 0;
+};
+
+bool is_prologue(const std::uint8_t* code) {
+  constexpr std::uint8_t store_form[] = {0x55, 0x48, 0x89, 0xe5};
+  constexpr std::uint8_t load_form[] = {0x55, 0x48, 0x8b, 0xec};
+  return std::memcmp(code, store_form, sizeof store_form) == 0 ||
+         std::memcmp(code, load_form, sizeof load_form) == 0;
+}
+
+// A return or jump, and then what fills up to the next function or begins one.
+bool is_boundary(const std::uint8_t* code) {
+  constexpr std::uint8_t ret = 0xc3;
+  if (code[0] != ret) return false;
+  const bool is_nop =
+      code[1] == 0x90 || code[1] == 0xcc || (code[1] == 0x0f && code[2] == 0x1f) ||
+      (code[1] == 0x66 && (code[2] == 0x2e || code[2] == 0x66 || code[2] == 0x0f || code[2] == 0x90));
+  const bool is_landing = code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e;
+  return is_nop || is_landing;
+}
+
+// Bytes of an indirect `call` (ff /2) with this second byte; 0: it is none.
+unsigned indirect_call_bytes(std::uint8_t mod_rm, std::uint8_t next) {
+  if ((mod_rm & 0x38) != 0x10) return 0;
+  const unsigned mode = mod_rm >> 6;
+  const unsigned base = mod_rm & 7;
+  const unsigned index_bytes = mode != 3 && base == 4 ? 1 : 0;
+  if (mode == 0)
+    return base == 5 || (index_bytes != 0 && (next & 7) == 5) ? 6 + index_bytes : 2 + index_bytes;
+  if (mode == 1) return 3 + index_bytes;
+  return mode == 2 ? 6 + index_bytes : 2;
+}
+
+bool follows_indirect_call(std::uint64_t pc) {
+  for (unsigned bytes = 2; bytes <= 7; ++bytes) {
+    const std::uint8_t* code = bytes_at(pc - bytes);
+    if (code[0] == 0xff && indirect_call_bytes(code[1], bytes > 2 ? code[2] : 0) == bytes) return true;
+  }
+  return false;
+}
+
+// Through a table of addresses: the function it leads to is not known.
+bool is_jump_through_table(const std::uint8_t* code) {
+  constexpr std::uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  if (std::memcmp(code, landing, sizeof landing) == 0) code += sizeof landing;
+  if (*code == 0xf2) ++code;  // bnd
+  return code[0] == 0xff && code[1] == 0x25;
+}
+
+// Whether a call to `target` may have entered the function without tables in which `called` is.
+bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std::uint32_t>* is_confined) {
+  constexpr std::uint64_t jump_bytes = 11;
+  Code code(target, is_confined);
+  if (!code.has(target) || !code.has(target + jump_bytes)) return false;
+  if (is_jump_through_table(bytes_at(target))) return true;
+  const bool is_other = code.is_in_object() && is_described(code.object().tables, target);
+  return target < called && !is_other;
+}
+
+}  // namespace
+
+bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  constexpr std::uint64_t most_bytes = 1 << 16;
+  Code code(pc - 1, is_confined);
+  if (!code.has(pc - 1)) return false;
+  // Nothing is read at or beyond pc, whose page may be another one.
+  for (std::uint64_t at = pc - 5; at > pc - most_bytes && code.has(at) && code.has(at + 3); --at) {
+    if (is_prologue(bytes_at(at))) return true;
+    if (is_boundary(bytes_at(at))) return false;
+  }
+  return false;
+}
+
+bool is_entry_code(std::uint64_t pc) noexcept {
+  constexpr std::uint64_t most_bytes = 48;
+  constexpr std::uint8_t halt = 0xf4;  // so that nothing may return to it
+  return pc - getauxval(AT_ENTRY) < most_bytes && *bytes_at(pc) == halt;
+}
+
+bool may_return_from(std::uint64_t called, std::uint64_t pc,
+                     const std::atomic<std::uint32_t>* is_confined) noexcept {
+  constexpr std::uint64_t longest_call_bytes = 7;
+  constexpr std::uint64_t direct_call_bytes = 5;
+  Code code(pc - 1, is_confined);
+  if (!code.has(pc - 1) || !code.has(pc - longest_call_bytes)) return false;
+  if (*bytes_at(pc - direct_call_bytes) == 0xe8) {
+    std::int32_t distance;
+    std::memcpy(&distance, bytes_at(pc - direct_call_bytes + 1), sizeof distance);
+    if (may_enter(pc + static_cast<std::uint64_t>(std::int64_t{distance}), called, is_confined)) return true;
+  }
+  return follows_indirect_call(pc);
+}
+
+}  // namespace heapwright::unwind
