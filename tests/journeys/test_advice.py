@@ -19,6 +19,7 @@ RULES = (
     "arena",
     "arena_count",
     "buffer_cache",
+    "built_once",
     "deferred_free",
     "exit_policy",
     "heap_steps",

@@ -35,3 +35,20 @@ def test_a_pair_of_thresholds_is_found_and_kept(record: Record, monkeypatch: pyt
     pairs = [judged for name, judged in tried.items() if "trim_threshold" in name.lower()]
     assert pairs == ["measured"], (tried, done.stderr)
     assert Path(f"{file}.checked.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_report_for_people_is_checked_unless_it_is_told_not_to(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(collector.parent))
+    (file,) = record("/usr/bin/python3", "-c", REFAULTS, environment={"PYTHONMALLOC": "malloc"}).paths()
+    kept = Path(f"{file}.checked.json")
+    for options in (["--unchecked"], ["--json"]):
+        subprocess.run([command, "explain", str(file), *options], capture_output=True, check=True, timeout=60)
+        assert not kept.exists(), options
+    done = subprocess.run(
+        [command, "explain", str(file)], capture_output=True, text=True, check=True, timeout=60
+    )
+    said = " ".join(done.stdout.split())
+    assert "measured by replay: " in said and "CPU time −" in said, said
+    assert kept.exists()

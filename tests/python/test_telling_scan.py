@@ -28,6 +28,7 @@ def told(moments: list[Residency], resident: list[tuple[int, int]]) -> int:
         for at, size in resident
     ]
     trace = SimpleNamespace(memory_samples=samples, end=SimpleNamespace(time_ns=RUN_S * 10**9))
+    trace.end.reason = "killed"  # with no teardown
     report: Any = SimpleNamespace(facts=SimpleNamespace(residency=moments), trace=trace)
     return telling_scan.telling_scan(report)
 
@@ -42,6 +43,18 @@ def test_little_that_is_free_hides_no_large_memory(monkeypatch: pytest.MonkeyPat
     assert told([large, later, end], passing) == 2
     assert told([large, later, moment(36, 30, is_last=1)], for_long) == 2, "much of what there ever was"
     assert told([], []) == -1
+
+
+def test_the_frees_before_the_exit_are_no_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """jq frees a document of 78 MiB, block by block, for a quarter of its run: nothing to trim before it exits."""
+    monkeypatch.setattr(telling_scan, "kinds_at", lambda *_: None)
+    monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(0, RUN_S * 10**9)])
+    moments = [moment(83, 1, time_ns=5), moment(83, 40, time_ns=9), moment(83, 78, time_ns=12, is_last=1)]
+    run = SimpleNamespace(begin_ns=8, end_ns=13)
+    monkeypatch.setattr(telling_scan.teardown, "last_runs", lambda _: [run])
+    assert told(moments, [(0, 83)]) == 0
+    run.begin_ns = 1
+    assert told(moments, [(0, 83)]) == 2, "there is no other scan"
 
 
 def test_of_equal_scans_the_later_one_counts() -> None:

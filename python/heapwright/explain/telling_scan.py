@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from heapwright.explain import teardown
 from heapwright.explain.cause_kinds import kinds_at
 from heapwright.explain.cause_words import WORTH_SHARE
 from heapwright.explain.idle_memory import BRIEF_SHARE, Spans, free_spans, lasted_on_ns
@@ -24,7 +25,7 @@ def telling_scan(report: Report) -> int:
     If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
     run_ns = report.trace.end.time_ns
-    moments = report.facts.residency
+    moments = before_teardown(report)
 
     @cache
     def spans(number: int) -> Spans:
@@ -43,6 +44,14 @@ def telling_scan(report: Report) -> int:
     if resident_ns(report, most / 2) < BRIEF_SHARE * run_ns:
         return number
     return max(at for at, moment in enumerate(moments) if moment.resident_bytes >= _NEARLY_AS_MUCH * most)
+
+
+def before_teardown(report: Report) -> Sequence[Residency]:
+    """The scans before the frees with which the process ends; all if there is none before."""
+    moments = report.facts.residency
+    begin_ns = teardown.begin_ns(report)
+    before = [moment for moment in moments if moment.time_ns <= begin_ns]
+    return before or moments
 
 
 def resident_ns(report: Report, least_bytes: float) -> int:

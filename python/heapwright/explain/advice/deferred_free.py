@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from heapwright.explain import teardown
 from heapwright.explain.advice import runs
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import LOW, Advice, Rule
@@ -21,7 +22,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
     # A program that never idles has no idle time to free in.
     if of.idle_share < _LEAST_IDLE:
         return
-    last = runs.last_runs(of)
+    last = teardown.last_runs(of.report)
     groups: dict[int, list[ReleaseRun]] = {}
     for run in of.facts.release_runs if of.has_times else ():
         if run.blocks >= _LEAST_BLOCKS and run not in last and runs.span_ns(of, run) >= _LEAST_PAUSE_NS:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from heapwright.explain import teardown
 from heapwright.explain.advice import runs
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, Advice, Rule
@@ -13,7 +14,7 @@ from heapwright.report import units
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
-    found = runs.last_runs(of)
+    found = teardown.last_runs(of.report)
     blocks: Counter[int] = Counter()
     for run in found:
         blocks[run.site] += run.blocks
