@@ -39,10 +39,16 @@ build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapw
 	@$(PIP) -r .venv/requires.txt
 	@touch $@
 
+INSTALL := CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PIP) --no-build-isolation -C build-dir=build/release
 .venv/installed: .venv/tools $(INSTALL_INPUTS)
 	@mkdir -p build
-	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PIP) --no-build-isolation -C build-dir=build/release \
-	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -e '.[all,test]'
+	@$(INSTALL) -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -C cmake.define.HEAPWRIGHT_CORE=OFF -e '.[all,test]'
+	@touch $@
+
+# What records and explains, without extras: a fifth of the packages, half of the C++.
+.venv/core: .venv/tools $(INSTALL_INPUTS)
+	@mkdir -p build
+	@$(INSTALL) -C cmake.define.HEAPWRIGHT_CORE=ON -e .
 	@touch $@
 
 # Of src/ alone: `heapwright lint` needs the one that fits its libclang.
@@ -51,7 +57,8 @@ TIDY := clang-tidy==22.1.8
 	@$(PIP) --no-deps --upgrade --target $@ '$(TIDY)'
 	@touch $@
 
-run: build ## record a real program (sqlite3) and explain its heap
+run: setup ## record a real program (sqlite3) and explain its heap; builds and installs only what that needs
+	@$(MAKE) --no-print-directory .venv/$(if $(wildcard .venv/installed),installed,core)
 	@rm -rf build/demo && mkdir -p build/demo
 	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
 	$(HEAPWRIGHT) explain build/demo/sqlite3.heapwright

@@ -1,16 +1,20 @@
 # The compiler reads eight files as one, since what they include is two fifths of its
 # work: in most of the programs, in all of src/ under a sanitizer (CMakePresets.json), and
 # in the heap that counts its steps. What runs inside of a user's program, the heap and the
-# recorder, is compiled file by file, as it is measured; so are the analysis and the Python
-# module, where a new field of the facts is to cost few files.
-set(together heapwright_heap_counted)
-foreach(folder order trace symbolize collect attach replay)
+# recorder, is compiled file by file, as it is measured; so is the Python module.
+set(together "")
+foreach(folder order trace symbolize collect analyze attach replay heap_counted)
   if(TARGET heapwright_${folder})
     list(APPEND together heapwright_${folder})
   endif()
 endforeach()
 set_target_properties(${together} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-target_compile_options(heapwright_heap_counted PRIVATE -Wno-shadow)
+if(TARGET heapwright_analyze)  # a class whose members' types are of its own file warns where that is included
+  target_compile_options(heapwright_analyze PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
+if(TARGET heapwright_heap_counted)
+  target_compile_options(heapwright_heap_counted PRIVATE -Wno-shadow)
+endif()
 
 # Not those that define a name of another file of their folder.
 foreach(file

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import command, project
 
-pytestmark = [
-    pytest.mark.full,
-    pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv"),
-]
+pytestmark = pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -37,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("document", ["info.md", "sql.md", "export.md"])
+@pytest.mark.parametrize("document", ["info.md", "sql.md", "export.md", "troubleshooting.md"])
 def test_every_command_runs(document: str, folder: Path) -> None:
     lines = [line for block in blocks(document, "sh") for line in block.splitlines()]
     assert lines
@@ -66,6 +63,7 @@ def test_sql_names_every_table_and_its_columns(folder: Path) -> None:
         assert done.returncode == 0, f"{table}: {done.stderr}"
 
 
+@pytest.mark.full
 def test_the_tutorial(tmp_path: Path) -> None:
     """Every command, and the sentences that its text builds on."""
     for name in ("examples", "include", ".venv"):

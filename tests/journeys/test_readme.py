@@ -26,6 +26,16 @@ def test_the_first_command_is_on_the_first_page() -> None:
     assert "make test-all" in (project / ".ci/run").read_text(encoding="utf-8")
 
 
+def test_the_cost_is_the_measured_one() -> None:
+    """Both figures are those of the first line that bench/recorder/render.py writes."""
+    said = re.search(
+        r"\*\*costs\*\* ([\d.]+ ns) .* ([\d.]+ to [\d.]+) times", (project / "README.md").read_text()
+    )
+    head = (project / "docs/performance.md").read_text(encoding="utf-8").splitlines()[2]
+    assert said
+    assert f"adds {said[1]} to" in head and f"take {said[2]} times" in head
+
+
 @pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")
 def test_every_command_runs(tmp_path: Path) -> None:
     (tmp_path / ".venv/bin").mkdir(parents=True)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import heapwright
 import pytest
+from heapwright.cli import native_programs
+from heapwright.cli.errors import InputError
+from heapwright.cli.record import collector_command
 from written_traces import BUILD, Command
 
 PROGRAM = BUILD / "bin/call_sites"
@@ -88,3 +91,12 @@ def test_run_of_nothing(command: Command) -> None:
         2,
         "heapwright: there is no program '/no/such/program'; check the name\n",
     )
+
+
+def test_what_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make run` there is no heapwright-attach."""
+    shutil.copy(BUILD / "bin/heapwright-collect", tmp_path)
+    monkeypatch.setattr(native_programs, "_folders", lambda _kind: [tmp_path])
+    with pytest.raises(InputError, match=r"^heapwright-attach is not installed .* run `make build`$"):
+        collector_command({"pid": "1"}, [])
+    assert collector_command({}, ["true"])[1:] == ["--", "true"]

@@ -126,6 +126,8 @@ def collector_command(options: Mapping[str, str | bool], program: list[str]) -> 
 
     program: empty for a running process."""
     command = [str(native_programs.find())]
+    if not program:  # the collector starts it
+        native_programs.find(native_programs.ATTACHER)
     for name, value in options.items():
         if value:
             command.append("--" + name.replace("_", "-"))

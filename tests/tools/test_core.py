@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""`make run` builds and installs what records and explains, and no more."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+project = Path(__file__).resolve().parents[2]
+
+
+def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
+    line = [
+        "cmake",
+        "-S",
+        project,
+        "-B",
+        tmp_path,
+        "-G",
+        "Ninja",
+        "-DHEAPWRIGHT_CORE=ON",
+        "-DHEAPWRIGHT_TESTS=OFF",
+    ]
+    subprocess.run(line, check=True, capture_output=True)
+    every = ["ninja", "-C", tmp_path, "-n", "all"]
+    steps = subprocess.run(every, check=True, capture_output=True, text=True).stdout
+    made = set(re.findall(r"(?:executable|module|shared \w+|static library) (\S+)", steps))
+    assert {Path(name).name for name in made if name.startswith(("bin/", "lib/"))} == {
+        "heapwright-collect",
+        "libheapwright-record.so",
+    }
+    assert not [name for name in made if re.search(r"src/(heap|lab|replay|attach|count)/", name)]
+
+
+def test_the_first_run_installs_no_extras(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", "src", "include", "cmake", "tools"):
+        (tmp_path / name).symlink_to(project / name)
+    make = shutil.which("make")
+    assert make
+    commands = subprocess.run(
+        [make, "-n", "run"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
+    assert "HEAPWRIGHT_CORE=ON -e ." in commands
+    assert ".[all" not in commands
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/installed").touch()  # what was built for all stays
+    again = subprocess.run(
+        [make, "-n", "run"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
+    assert "HEAPWRIGHT_CORE=ON" not in again
