@@ -44,6 +44,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   // calls.
   if (options.durations && options.sample_mean_bytes == 0) flags |= session::record_durations;
   if (options.follow_children) flags |= session::follow_children;
+  if (options.drops_when_full) flags |= session::drop_when_full;
   if (options.stacks) flags |= session::record_stacks;
   if (options.residency) flags |= session::scan_residency;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;

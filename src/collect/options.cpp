@@ -26,6 +26,8 @@ const char help_text[] =
   --no-durations      do not time the calls
   --no-residency      do not scan which pages are resident
   --no-kernel-events  do not record page faults and waits within calls
+  --when-full WHAT    wait (default) or drop: what a call does when the collector is too
+                      slow for the program; what is dropped is counted
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
   --max-size BYTES    stop recording when the files together reach this size
@@ -103,6 +105,11 @@ std::string parse_pattern(const std::string& option, const std::string& text) {
   return text;
 }
 
+bool parse_when_full(const std::string& option, const std::string& text) {
+  if (text != "wait" && text != "drop") throw UsageError(option + " takes wait or drop, not '" + text + "'");
+  return text == "drop";
+}
+
 using SetFlag = std::function<void(Options&)>;
 using SetValue = std::function<void(Options&, const std::string& option, const std::string& value)>;
 
@@ -135,6 +142,8 @@ const std::map<std::string, SetValue>& values() {
        [](Options& o, Text name, Text text) {
          o.max_frames = static_cast<std::uint32_t>(parse_number(name, text, 1, 128));
        }},
+      {"--when-full",
+       [](Options& o, Text name, Text text) { o.drops_when_full = parse_when_full(name, text); }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
       {"--room", [](Options& o, Text name, Text text) { o.room_bytes = parse_bytes(name, text); }},

@@ -50,6 +50,7 @@ struct Reader {
   bool ticks_are_tsc;
   bool is_alive() const noexcept { return session::is_collector_alive(control); }
   static bool is_confined() noexcept { return record::is_confined(); }
+  bool waits() const noexcept { return (control.flags & session::drop_when_full) == 0; }
 };
 
 }  // namespace heapwright::record

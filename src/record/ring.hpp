@@ -9,8 +9,8 @@
 // tests/record/lane_model.cpp compiles this and the other end, collect/lane_end.hpp, with a model's atomics.
 //
 // A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc,
-// is_alive(), which is false once no reader will ever empty the ring, and is_confined(), which is true when a
-// system call may end the program.
+// is_alive(), which is false once no reader will ever empty the ring, is_confined(), which is true when a
+// system call may end the program, and waits(): whether a call may wait for room, or is dropped.
 #pragma once
 
 #include <algorithm>
@@ -103,8 +103,8 @@ bool wait_for_room(Thread& thread, std::uint64_t slots, const Reader& reader) no
   return has_room;
 }
 
-// Makes room for `slots` more slots; waits for the collector if necessary. False: the collector is gone and
-// the event is counted as dropped.
+// Makes room for `slots` more slots; waits for the collector if necessary. False: the collector is gone, or
+// nobody is to wait for it, and the event is counted as dropped.
 template <typename Thread, typename Reader>
 bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noexcept {
   auto& lane = *thread.lane;
@@ -113,7 +113,7 @@ bool make_room_in(Thread& thread, std::uint64_t slots, const Reader& reader) noe
   if (used >= ring / 2 && reader.control.collector_sleeps.load(std::memory_order_relaxed) != 0) {
     wake_collector(reader);
   }
-  if (used + slots > ring && !wait_for_room(thread, slots, reader)) {
+  if (used + slots > ring && (!reader.waits() || !wait_for_room(thread, slots, reader))) {
     lane.dropped_full.fetch_add(1, std::memory_order_relaxed);
     return false;
   }

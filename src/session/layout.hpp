@@ -211,6 +211,7 @@ enum ControlFlag : std::uint32_t {
   clock_is_tsc = 1U << 2,  // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
   record_stacks = 1U << 3,
   scan_residency = 1U << 4,  // the collector scans resident pages
+  drop_when_full = 1U << 5,  // a call that finds its ring full is dropped and counted; nobody waits
 };
 
 // ---- scans of resident pages that a process asks for ------------------------

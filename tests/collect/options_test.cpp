@@ -55,6 +55,8 @@ TEST(Options, TakesFlags) {
   EXPECT_TRUE(options.keep_arguments && options.print_json && options.is_quiet);
   EXPECT_FALSE(options.durations);
   EXPECT_FALSE(parse_options({"--no-stacks", "prog"}).stacks);
+  EXPECT_TRUE(parse_options({"--when-full", "drop", "prog"}).drops_when_full);
+  EXPECT_FALSE(parse_options({"--when-full", "wait", "prog"}).drops_when_full);
 }
 
 TEST(Options, SaysWhatIsWrong) {
@@ -66,6 +68,7 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_EQ(complaint_about({"-v", "p"}), "unknown option -v; heapwright-collect --help lists them");
   EXPECT_EQ(complaint_about({"--force=1", "p"}), "--force takes no value");
   EXPECT_EQ(complaint_about({"--output"}), "--output needs a value; heapwright-collect --help says which");
+  EXPECT_EQ(complaint_about({"--when-full", "no", "p"}), "--when-full takes wait or drop, not 'no'");
   EXPECT_EQ(complaint_about({"--output", "", "p"}), "--output must not be empty");
   EXPECT_EQ(complaint_about({"--output", "x%d", "p"}),
             "--output knows %p, %s, %h, %e and %% only; write %% for a percent sign in 'x%d'");

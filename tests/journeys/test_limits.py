@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,3 +202,25 @@ def test_the_end_says_where_the_trace_is_and_what_to_type_next(record: Record) -
     said = f"heapwright: {path}: {counts}, none dropped\nnext: heapwright explain {path}\n"
     assert recording.errors == said
     assert record("exits_with", 0, options=["--quiet", "--force"]).errors == ""
+
+
+def test_nobody_waits_where_calls_may_be_dropped(record: Record, tmp_path: Path) -> None:
+    """The collector is stopped until the program has ended: what did not fit into the ring is counted."""
+    pairs = ("pairs", 100_000, 5, 1)
+    whole = record(*pairs).trace().facts
+    assert whole["dropped"] == 0
+    path = tmp_path / "dropped.heapwright"
+    line = [collector, "--output", path, "--when-full", "drop", "--", programs / pairs[0], *pairs[1:]]
+    with subprocess.Popen([str(word) for word in line], stdout=subprocess.DEVNULL) as run:
+        program = find_child(run.pid, "pairs")
+        run.send_signal(signal.SIGSTOP)
+        try:
+            while Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.002)
+        finally:
+            run.send_signal(signal.SIGCONT)
+    assert run.returncode == 0
+    facts = read_trace(path).facts
+    assert facts["gaps"] == facts["damage"] == 0
+    assert facts["dropped"] > whole["events"] // 2
+    assert facts["events"] + facts["dropped"] == whole["events"]

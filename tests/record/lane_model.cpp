@@ -138,6 +138,7 @@ struct Reader {
   bool ticks_are_tsc = true;
   static bool is_alive() { return true; }
   static bool is_confined() { return false; }
+  static bool waits() { return true; }
 };
 
 template <Fault fault>

@@ -33,6 +33,13 @@ NoKernelEvents = Annotated[
     bool,
     typer.Option("--no-kernel-events", help="Do not record page faults and waits within calls."),
 ]
+WhenFull = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT",
+        help="Where the collector is too slow for the program: wait for it, or drop calls and count them.",
+    ),
+]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
     str, typer.Option(metavar="BYTES", help="Sample: record one block per BYTES allocated, on average.")
@@ -74,6 +81,7 @@ def record(
     no_stacks: NoStacks = False,
     no_residency: NoResidency = False,
     no_kernel_events: NoKernelEvents = False,
+    when_full: WhenFull = "",
     max_frames: MaxFrames = "",
     sample: Sample = "",
     max_size: MaxSize = "",

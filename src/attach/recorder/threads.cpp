@@ -156,6 +156,7 @@ struct Collector {
   bool is_alive() const noexcept {
     return heapwright_agent_threads.is_active != 0 && session::is_collector_alive(control);
   }
+  bool waits() const noexcept { return (control.flags & session::drop_when_full) == 0; }
   static bool is_confined() noexcept {
     return heapwright_agent.block->is_confined.load(std::memory_order_relaxed) != 0;
   }
