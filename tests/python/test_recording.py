@@ -100,3 +100,25 @@ def test_what_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match=r"^heapwright-attach is not installed .* run `make build`$"):
         collector_command({"pid": "1"}, [])
     assert collector_command({}, ["true"])[1:] == ["--", "true"]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "passed_on"),
+    [
+        ("duration", "10s", "10"),
+        ("duration", "500ms", "0.5"),
+        ("duration", "2", "2"),
+        ("max_size", "10MB", str(10 << 20)),
+        ("sample", "512KiB", str(512 << 10)),
+        ("sample", "1.5m", str(3 << 19)),
+    ],
+)
+def test_times_and_sizes_are_read_as_everywhere(option: str, text: str, passed_on: str) -> None:
+    assert collector_command({option: text}, ["true"])[2] == passed_on
+
+
+def test_a_time_with_its_unit_ends_a_recording(command: Command, tmp_path: Path) -> None:
+    line = ["record", "--duration", "200ms", "--quiet", "--output", str(tmp_path / "x.heapwright")]
+    result = command(*line, "--", "sleep", "1")
+    assert result.code == 0, result.err
+    assert heapwright.open(tmp_path / "x.heapwright").end.time_ns < 900_000_000

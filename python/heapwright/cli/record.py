@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from heapwright.cli import native_programs
+from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.errors import InputError
 from heapwright.live.processes import find_by_name, may_be_process
 
@@ -45,7 +46,7 @@ Sample = Annotated[
     str, typer.Option(metavar="BYTES", help="Sample: record one block per BYTES allocated, on average.")
 ]
 MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Stop recording at this total file size.")]
-Duration = Annotated[str, typer.Option(metavar="SECONDS", help="Stop recording after this time.")]
+Duration = Annotated[str, typer.Option(metavar="TIME", help="Stop recording after this time (90s, 10min).")]
 Control = Annotated[
     str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
 ]
@@ -129,6 +130,13 @@ def program_of(context: typer.Context, command: str) -> list[str]:
     return list(context.args)
 
 
+def _as_number(option: str, text: str) -> str:
+    """Times in seconds and sizes in bytes, as every option reads them; the collector takes numbers."""
+    if option == "--duration":
+        return f"{parse_time(option, text) / 1e9:.9g}"
+    return str(parse_size(option, text)) if option in ("--sample", "--max-size") else text
+
+
 def collector_command(options: Mapping[str, str | bool], program: list[str]) -> list[str]:
     """The collector's command line. Options have the same names there; "" and False are left out.
 
@@ -138,7 +146,8 @@ def collector_command(options: Mapping[str, str | bool], program: list[str]) -> 
         native_programs.find(native_programs.ATTACHER)
     for name, value in options.items():
         if value:
-            command.append("--" + name.replace("_", "-"))
+            option = "--" + name.replace("_", "-")
+            command.append(option)
             if value is not True:
-                command.append(str(value))
+                command.append(_as_number(option, str(value)))
     return [*command, "--", *program] if program else command
