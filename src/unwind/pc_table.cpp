@@ -15,7 +15,8 @@ constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
 Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, bool ticks_are_tsc) {
   const std::uint64_t pc = key & session::pc_mask;
   const bool is_exact = (key & session::pc_key_exact) != 0;
-  Rule rule{RuleType::no_object};
+  // Where objects cannot be looked up, the object is only unknown.
+  Rule rule{block.has_no_unwind_tables == 0 ? RuleType::no_object : RuleType::unfollowable};
   // An interrupted function may not have made its frame yet.
   const bool may_have_frame = !is_exact && block.has_no_unwind_tables == 0;
   LoadedObject object;

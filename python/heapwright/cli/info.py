@@ -44,6 +44,7 @@ def describe(trace: Trace) -> dict[str, Any]:
         "event_chunks": trace.chunk_count,
         "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
         "frames": len(trace.frame_columns["pc"]),
+        "cut_stacks": trace.cut_stacks(),
         "metadata": trace.metadata._asdict(),
         "conditions": [
             {"name": name, "value": value} for name, value in trace.metadata.condition_values.items()
@@ -88,6 +89,7 @@ def show(document: dict[str, Any], console: Console) -> None:
         lines.append(("ran with", ", ".join(conditions)))
     if forgotten := forgotten_in_words(metadata["forgotten_before_ns"]):
         lines.append(("forgotten", f"{units.counted(metadata['forgotten_events'], 'call')}: {forgotten}"))
+    lines += [("stacks", line) for line in document["cut_stacks"]]
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
     lines += [("processes", line) for line in first_screen.about_processes(document["processes"])]

@@ -25,6 +25,7 @@ def schema() -> Schema:
     own = {
         "file": text,
         **dict.fromkeys(("file_bytes", "events", "event_chunks", "stacks", "frames"), COUNT),
+        "cut_stacks": many(text),
         "metadata": _of_tuple(Metadata),
         "conditions": many(closed({"name": text, "value": text})),
         "processes": closed(processes),

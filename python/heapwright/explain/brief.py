@@ -95,7 +95,7 @@ SUMMARY: Mapping[str, tuple[str, ...]] = {
     "duration_ns": (),
     "end": ("text",),
     "threads": (),
-    "completeness": ("is_complete", "covers_whole_run", "reasons"),
+    "completeness": ("is_complete", "covers_whole_run", "reasons", "cut_stacks"),
     "is_filtered": (),
     "sample_mean_bytes": (),
     "notes": (),

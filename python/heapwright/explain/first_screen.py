@@ -56,6 +56,7 @@ def warnings(answer: Answer) -> list[widgets.Text]:
                     coverage.sentence(completeness, answer["end"], _which_calls(answer)), style="yellow"
                 )
             )
+    lines += [widgets.Text(line, style="yellow") for line in completeness["cut_stacks"]]
     if not completeness["covers_whole_run"]:
         consequence = coverage.consequence(completeness, answer["end"], answer["forgotten_before_ns"])
         known = (consequence, forgotten_in_words(answer["forgotten_before_ns"]))

@@ -85,6 +85,11 @@ _COMPLETENESS = (
     Column("dropped"),
     Column("sequence_gaps"),
     Column("reasons", Many("text")),
+    Column(
+        "cut_stacks",
+        Many("text"),
+        about="Why stacks did not reach their outermost frame: sites are right, their callers unknown.",
+    ),
 )
 _TOTALS = fields_of(
     Totals,
