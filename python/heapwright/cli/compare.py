@@ -50,9 +50,6 @@ Runs = Annotated[
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With --run: keep the recordings in this folder.")
 ]
-Limit = Annotated[
-    float, typer.Option(metavar="SECONDS", help="With --run: a run longer than this counts as hung.")
-]
 PerWhat = Annotated[
     str,
     typer.Option(
@@ -89,7 +86,7 @@ def compare(
     run: Run = None,
     runs: Runs = None,
     keep: Keep = None,
-    limit: Limit = 600.0,
+    limit: options.Limit = 600.0,
     per: PerWhat = "",
     per_second: PerSecond = False,
     top: Top = 10,

@@ -38,7 +38,6 @@ Runs = Annotated[
         help="With a program: number of runs; their median counts. Default: 1; with --accept and threads: 5.",
     ),
 ]
-Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
 ]
@@ -61,7 +60,7 @@ def gate(
     file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file (docs/gate.md).")],
     recording: Recording = None,
     runs: Runs = None,
-    limit: Limit = 600.0,
+    limit: options.Limit = 600.0,
     keep: Keep = None,
     toolchain: Toolchain = "",
     accept: Accept = False,

@@ -29,9 +29,6 @@ TraceFile = Annotated[
     typer.Option(metavar="FILE", help="buffer-cache: replay the sizes from this recording."),
 ]
 SiteOfTrace = Annotated[str, typer.Option(metavar="REGEX", help="With --trace: call sites that match.")]
-LimitSeconds = Annotated[
-    float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")
-]
 
 
 def lab(
@@ -56,7 +53,7 @@ def lab(
     ] = None,
     scale: Annotated[float, typer.Option(metavar="X", help="Size of the loads; 0.1 is a tenth.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random load.")] = 1,
-    limit: LimitSeconds = 120.0,
+    limit: options.Limit = 120.0,
     pin: Annotated[
         int, typer.Option(metavar="CPU", help="Pin single-threaded loads to this CPU; -1 = the last one.")
     ] = -1,

@@ -3,11 +3,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from heapwright.cli.arguments import parse_time
+
+
+def seconds_of(option: str) -> Callable[[str], float]:
+    """What reads the option's times, as all of them are read, in seconds; a default comes as a number."""
+    return lambda text: parse_time(option, str(text)) / 1e9
+
+
+Limit = Annotated[
+    float,
+    typer.Option(
+        metavar="TIME",
+        parser=seconds_of("--limit"),
+        help="A run longer than this (90s, 10min) counts as hung.",
+    ),
+]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by heapwright record.")]
 FileOrFolder = Annotated[
     Path,

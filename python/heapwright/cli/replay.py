@@ -46,10 +46,13 @@ Change = Annotated[
 Advice = Annotated[bool, typer.Option("--advice", help="Try each change that explain's advice proposes.")]
 Search = Annotated[bool, typer.Option("--search", help="Also try a grid of settings for each allocator.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in each order.")]
-Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run longer than this counts as hung.")]
 Idle = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="Time after the last call for memory to be returned."),
+    typer.Option(
+        metavar="TIME",
+        parser=options.seconds_of("--idle"),
+        help="Time after the last call for memory to be returned.",
+    ),
 ]
 Anyway = Annotated[
     bool, typer.Option("--anyway", help="Replay an incomplete recording, and note what that means.")
@@ -107,7 +110,7 @@ def replay(
     no_pace: NoPace = False,
     speed: Speed = None,
     gaps: Gaps = False,
-    limit: Limit = 600.0,
+    limit: options.Limit = 600.0,
     sites: Sites = None,
     latency: Latency = False,
     kernel: Kernel = False,

@@ -52,7 +52,7 @@ WITHIN = "[program]\ncalls = 12\n"
         ("[[phase]]\nname = 'query'\ncalls = 1", ["{file}"],
          "{budget}: no phase is called query; the program names none (heapwright/annotate.h)"),
         (WITHIN, ["--", "false"], "false failed: "),
-        (WITHIN, ["--limit", "0.5", "--", "sleep", "5"], "sleep 5 hung: no end after 0.5 s (--limit)\n"),
+        (WITHIN, ["--limit", "500ms", "--", "sleep", "5"], "sleep 5 hung: no end after 0.5 s (--limit)\n"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line(

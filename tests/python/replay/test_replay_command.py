@@ -153,7 +153,7 @@ def test_a_crash_in_the_runs_for_call_sites_is_a_failure(
         (["--set", "glibc.tcache_count=-1"], "glibc.tcache_count takes 0 to "),
         (["--on", "glibc,zzz"], "no allocator zzz; known: "),
         (["--runs", "0"], "--runs takes 1 to 100"),
-        (["--idle", "-1"], "--idle takes seconds"),
+        (["--idle", "-1"], "--idle takes a time such as 2.5s"),
         (["--limit", "0"], "--limit takes seconds"),
         (["--pace", "--no-pace"], "--pace and --no-pace are mutually exclusive"),
         (["--json", "--md"], "--json and --md both write to standard output"),
