@@ -69,6 +69,13 @@ measured = {
     ),
     "scans": ("bench/scans", "src/collect", "src/record", "src/platform"),
     "same_end": (*heap, "src/record", "src/unwind", "src/collect", "bench/cause/same_end.py"),
+    "judged": (
+        "python/heapwright/cli/judge.py",
+        "python/heapwright/replay/quick.py",
+        "python/heapwright/explain/cause.py",
+        "python/heapwright/explain/advice/answer.py",
+        "bench/judged/measure.py",
+    ),
     "advice": (
         "src/order",
         "src/analyze",

@@ -172,8 +172,10 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     assert best(trim=trim, near=near) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "it needs no code"
     assert best(trim=trim, near=refuted(near)) == "at most 70.0 MiB less by malloc_trim(0)"
     assert best(near=refuted(near)) == "no setting returns it (a replay refutes MALLOC_ARENA_MAX=1)"
+    assert best(near=near._replace(helps="unknown")) == "no setting returns it", "that is not known"
     less = ReplayedFigure("at the scan", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
     measured = near._replace(replayed=(less,), judged="measured")
+    assert best(near=measured) == best(near=measured._replace(helps="unknown"))
     assert best(near=measured) == (
         "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), CPU time not known"
     )

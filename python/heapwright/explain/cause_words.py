@@ -115,7 +115,8 @@ def best_remedy(answer: Answer) -> Answer | None:
     helping = [
         one
         for one in answer["remedies"]
-        if one["helps"] in ("yes", "partly") and one["judged"] != replayed.REFUTED
+        if (one["helps"] in ("yes", "partly") and one["judged"] != replayed.REFUTED)
+        or (one["helps"] == "unknown" and one["judged"] == replayed.MEASURED)
     ]
     most = max(map(_returned, helping), default=0)
     settings = [one for one in helping if one["kind"] in SETTINGS and _returned(one) >= _NO_CODE * most]

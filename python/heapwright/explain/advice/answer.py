@@ -171,7 +171,10 @@ def _searched(source: _Source, _: Answer) -> list[Answer]:
     found = []
     for name, figures in source.report.searched.items():
         rows = replayed.records(figures)
-        least = (evidence.LEAST_TIME_SHARE * of.time_ns, evidence.LEAST_BYTES_SHARE * of.peak_bytes)
+        least = (
+            max(evidence.LEAST_TIME_NS, evidence.LEAST_TIME_SHARE * of.time_ns),
+            max(evidence.LEAST_BYTES, evidence.LEAST_BYTES_SHARE * of.peak_bytes),
+        )
         found.append({"setting": name, "judged": _judged_setting(rows, least, of.time_ns), "replayed": rows})
     return sorted(found, key=lambda row: _least_difference(row["replayed"]))
 
