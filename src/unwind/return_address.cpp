@@ -115,7 +115,14 @@ bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_co
 bool is_entry_code(std::uint64_t pc) noexcept {
   constexpr std::uint64_t most_bytes = 48;
   constexpr std::uint8_t halt = 0xf4;  // so that nothing may return to it
-  return pc - getauxval(AT_ENTRY) < most_bytes && *bytes_at(pc) == halt;
+  if (pc - getauxval(AT_ENTRY) < most_bytes && *bytes_at(pc) == halt) return true;
+  // The loader's calls the constructors of libraries, and then jumps to the executable's.
+  constexpr std::uint64_t most_loader_bytes = 128;
+  const std::uint64_t loader = getauxval(AT_BASE);
+  if (loader == 0) return false;
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes_at(loader), sizeof header);
+  return pc - (loader + header.e_entry) < most_loader_bytes;
 }
 
 bool may_return_from(std::uint64_t called, std::uint64_t pc,

@@ -11,7 +11,8 @@ namespace heapwright::unwind {
 // `pc`: a return address. Whether its function began with `push %rbp; mov %rsp, %rbp`.
 bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
 
-// `pc`: a return address. Whether it is that of the executable's entry code, which is called by nobody.
+// `pc`: a return address. Whether it is that of the entry code of the executable or the loader, which nobody
+// called.
 bool is_entry_code(std::uint64_t pc) noexcept;
 
 // Whether `pc` follows a call instruction, in executable memory, that may have called the function in which

@@ -2,6 +2,7 @@
 """Stacks that are hard to walk, against the functions the program says it was in."""
 
 import bisect
+import json
 import subprocess
 
 import pytest
@@ -103,3 +104,11 @@ def test_without_frame_pointers_too_the_stack_is_cut(record: Record) -> None:
     assert stacks == [["deep", "(no tables)"]] * len(stacks)
     head = subprocess.run([command, "explain", trace.path], capture_output=True, text=True, check=True).stdout
     assert "100 % of stacks are cut: no unwind information in no_tables_frameless" in " ".join(head.split())
+
+
+def test_constructors_of_libraries_are_called_by_the_loader_first_of_all(record: Record) -> None:
+    """libstdc++ allocates in one."""
+    trace = record("stacks").trace()
+    info = subprocess.run([command, "info", "--json", trace.path], capture_output=True, text=True, check=True)
+    (line,) = json.loads(info.stdout)["cut_stacks"]
+    assert line.endswith("are cut: they are deeper than the limit (--max-frames)")
