@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -64,6 +65,28 @@ def _heaviest(source: _Source, _: Answer) -> list[Answer]:
         {"text": finding.text, "question": finding.question, "parts": list(finding.parts)}
         for finding in heaviest(source.findings, _FINDINGS)
     ]
+
+
+_ADDRESS = re.compile(r"([^\s()]+)\+0x[0-9a-f]+")
+
+
+def _naming(source: _Source, _: Answer) -> str:
+    """What would name the first address that stands for a function in the findings."""
+    for finding in heaviest(source.findings, _FINDINGS):
+        libraries = _ADDRESS.findall(finding.text)
+        if libraries:
+            return naming(libraries[0], source.report.trace.symbols().problems())
+    return ""
+
+
+def naming(library: str, problems: Sequence[str]) -> str:
+    """Of the problems with files of symbols, that of the library's own; its file may have more of a version.
+
+    >>> naming("libz.so.1", ["/lib/libz.so.1.2.13 is stripped: 3 of 3 frames have no name; install …"])
+    '/lib/libz.so.1.2.13 is stripped: 3 of 3 frames have no name; install …'
+    """
+    of_library = (one for one in problems if one.split(" ", 1)[0].rsplit("/", 1)[-1].startswith(library))
+    return next(of_library, "")
 
 
 def _about_process(name: str) -> Callable[[_Source, Answer], Any]:
@@ -183,6 +206,12 @@ FIGURES = (
         "text",
         value="report.not_checked",
         about="Why no replay tried the remedies: their gains are bounds. May be empty; see --check.",
+    ),
+    Column(
+        "naming",
+        "text",
+        value=_naming,
+        about="What would name the first finding that tells an address instead of a function. May be empty.",
     ),
     Column(
         "findings",

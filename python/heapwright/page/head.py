@@ -58,6 +58,7 @@ def first(summary: Answer, answers: Answer) -> Markup:
     return joined(
         tag("h1", _with_figures(f"{capitalized(text)}.")),
         _links(heaviest, answers),
+        tag("p", summary["naming"], class_="warning yellow") if summary["naming"] else "",
         warnings(summary),
         _findings([of for of in findings if of is not heaviest], answers),
     )
