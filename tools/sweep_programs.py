@@ -3,9 +3,10 @@
 """Runs every program of a folder alone, under the heap and under the recorder.
 
 Each is started with one harmless argument, --version, in an empty folder and
-without input. Whoever ends otherwise than alone, or whose recording is not
-whole, is named. Not a part of `make test`: what is installed differs from
-machine to machine, and so does what a program does with the argument.
+without input. Whoever ends otherwise than alone, whose recording is not
+whole, or of whose call stacks some are cut, is named. Not a part of
+`make test`: what is installed differs from machine to machine, and so does
+what a program does with the argument.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import heapwright
 from heapwright.measure.program import RunFailedError, run_program
 
 project = Path(__file__).resolve().parent.parent
@@ -39,6 +41,8 @@ class Outcome:
     program: Path
     refusal: str = ""
     differences: tuple[str, ...] = ()
+    stacks: int = 0
+    cut_stacks: tuple[tuple[str, int], ...] = ()  # why, and how many
 
 
 def run(line: list[str], folder: Path, **variables: str) -> End:
@@ -85,7 +89,9 @@ def sweep(program: Path, argument: str) -> Outcome:
             differences.append(f"recorder: ends with {recorded.status}, alone with {alone.status}: {said}")
         else:
             differences += problems_of_recording(summary)
-        return Outcome(program, differences=tuple(differences))
+        traces = [heapwright.open(path).cut_stacks() for path in sorted(folder.glob("*.heapwright"))]
+        cut = tuple(reason for trace in traces for reason in trace.reasons)
+        return Outcome(program, "", tuple(differences), sum(trace.stacks for trace in traces), cut)
 
 
 def is_program(path: Path) -> bool:
@@ -119,7 +125,7 @@ def main() -> int:
         print("sweep: no such folder" if collector.exists() else "sweep: nothing built; type: make build")
         return 2
     programs = programs_in(options.folder)
-    refusals, different = 0, 0
+    refusals, different, stacks, cut = 0, 0, 0, 0
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = pool.map(lambda program: sweep(program, options.argument), programs)
         for number, outcome in enumerate(outcomes, start=1):
@@ -131,6 +137,11 @@ def main() -> int:
             for difference in outcome.differences:
                 different += 1
                 print(f"{outcome.program.name}: {difference}", flush=True)
+            for why, count in outcome.cut_stacks:
+                cut += count
+                print(f"{outcome.program.name}: {count} of {outcome.stacks} stacks cut: {why}", flush=True)
+            stacks += outcome.stacks
+    print(f"{stacks} different stacks, {100 * (stacks - cut) / max(stacks, 1):.3f} % whole")
     print(f"{len(programs)} programs, {refusals} not recorded, {different} differences")
     return 1 if different else 0
 

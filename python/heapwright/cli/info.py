@@ -44,7 +44,7 @@ def describe(trace: Trace) -> dict[str, Any]:
         "event_chunks": trace.chunk_count,
         "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
         "frames": len(trace.frame_columns["pc"]),
-        "cut_stacks": trace.cut_stacks(),
+        "cut_stacks": trace.cut_stacks().lines(),
         "metadata": trace.metadata._asdict(),
         "conditions": [
             {"name": name, "value": value} for name, value in trace.metadata.condition_values.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from heapwright.model import sites
 
@@ -19,17 +20,28 @@ _WHY = {
 _SHOWN = 3
 
 
-def cut_in_words(parents: Sequence[int], frames: Sequence[int], library: Callable[[int], str]) -> list[str]:
-    """A line for each reason, most stacks first; empty: all are whole. library: of a frame.
+class CutStacks(NamedTuple):
+    """reasons: in words, with how many stacks each cut, most first; stacks: all, also whole ones."""
 
-    >>> cut_in_words([0, 0, 1, 2, 0], [0, sites.FRAME_NO_TABLES, 0, 1, 2], lambda frame: "libfoo.so")
+    stacks: int
+    reasons: Sequence[tuple[str, int]]
+
+    def lines(self) -> list[str]:
+        """One for each reason; empty: all are whole."""
+        return [
+            f"{_percent(count, self.stacks)} of stacks are cut: {why}" for why, count in self.reasons[:_SHOWN]
+        ]
+
+
+def cut_stacks(parents: Sequence[int], frames: Sequence[int], library: Callable[[int], str]) -> CutStacks:
+    """Counts stacks that no other goes through. library: of a frame.
+
+    >>> cut_stacks([0, 0, 1, 2, 0], [0, sites.FRAME_NO_TABLES, 0, 1, 2], lambda frame: "libfoo.so").lines()
     ['50 % of stacks are cut: no unwind information in libfoo.so']
     """
-    if _WHY.keys().isdisjoint(frames):
-        return []
     reasons = [""] * len(frames)
     is_innermost = bytearray([1]) * len(frames)
-    is_innermost[0] = 0
+    is_innermost[:1] = b"\0"  # no stack
     for stack in range(1, len(frames)):  # callers have lower numbers
         frame, parent = frames[stack], parents[stack]
         is_innermost[parent] = 0
@@ -42,7 +54,7 @@ def cut_in_words(parents: Sequence[int], frames: Sequence[int], library: Callabl
     found = Counter(reasons[stack] for stack in range(1, len(frames)) if is_innermost[stack])
     total = sum(found.values())
     del found[""]
-    return [f"{_percent(count, total)} of stacks are cut: {why}" for why, count in found.most_common(_SHOWN)]
+    return CutStacks(total, found.most_common())
 
 
 def _percent(part: int, whole: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import native
 from heapwright.model import sites as site_groups
-from heapwright.model.cut_stacks import cut_in_words
+from heapwright.model.cut_stacks import CutStacks, cut_stacks
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -191,15 +191,15 @@ class Trace:
         rows = native.mapped_memory_of(self._reader, from_ns, to_ns, most_scans)
         return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]
 
-    def cut_stacks(self) -> list[str]:
-        """A line for each reason why stacks did not reach their outermost frame; empty: all did."""
+    def cut_stacks(self) -> CutStacks:
+        """Which stacks did not reach their outermost frame."""
         tree, modules = self.stack_columns, self.frame_columns["module"]
 
         def library(frame: int) -> str:
             module = modules[frame] if frame < len(modules) else len(self.modules)
             return self.modules[module].name if module < len(self.modules) else "code of no file"
 
-        return cut_in_words(tree["parent"].tolist(), tree["frame"].tolist(), library)
+        return cut_stacks(tree["parent"].tolist(), tree["frame"].tolist(), library)
 
     def stack(self, stack: int) -> list[Location]:
         """All locations of a stack, innermost first, plumbing included."""
