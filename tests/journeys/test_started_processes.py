@@ -111,7 +111,7 @@ def test_workers_of_a_server_that_gives_up_root(record: Record, summary: Path) -
 @as_root
 def test_workers_without_a_way_to_the_session(record: Record, summary: Path) -> None:
     """With a network and a /tmp of its own and as another user: the path and both doors are out of a fork's reach."""
-    recording = record(*own_network("mount -t tmpfs none /tmp &&"), programs / "changes_user", "forks",
+    recording = record(*own_network("for d in /tmp/heapwright-*; do mount -t tmpfs none \"$d\"; done;"), programs / "changes_user", "forks",
                        options=options(summary))  # fmt: skip
     assert recording.status == 0, recording.errors
     assert sum(t.count("allocated", "malloc", 3001) for t in recording.traces()) == 20
