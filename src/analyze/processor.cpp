@@ -2,6 +2,7 @@
 #include "analyze/processor.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace heapwright::analyze {
@@ -58,7 +59,7 @@ Processor processor_of(const order::Source& source, const Coverage& coverage, st
     const auto from = moment_at(samples, is_whole ? 0 : span.from_ns);
     const auto to = moment_at(samples, span.to_ns);
     const auto add = [&](std::uint64_t& to_sum, std::uint64_t ProcessorSample::*field) {
-      to_sum += static_cast<std::uint64_t>(to.of(field) - from.of(field) + 0.5);
+      to_sum += static_cast<std::uint64_t>(std::llround(to.of(field) - from.of(field)));
     };
     add(sum.cpu_ns, &ProcessorSample::cpu_ns);
     add(sum.system_ns, &ProcessorSample::system_ns);

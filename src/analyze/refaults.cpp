@@ -38,6 +38,7 @@ RefaultJoin::RefaultJoin(const order::Source& source, const Scope& scope) : scop
 
 void RefaultJoin::make_ranges() {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+  all.reserve(runs_.size());
   for (const auto& run : runs_) all.emplace_back(run.page, run.page + run.pages);
   std::sort(all.begin(), all.end());
   std::size_t pages = 0;

@@ -69,8 +69,9 @@ int listen_in_folder(std::string& path) {
   const int file = listen_at(address, sizeof address);
   constexpr mode_t anyone_may_pass = 0711;
   constexpr mode_t anyone_may_ask = 0666;
-  if (file >= 0 && chmod(path.c_str(), anyone_may_ask) == 0 && chmod(folder, anyone_may_pass) == 0)
+  if (file >= 0 && chmod(path.c_str(), anyone_may_ask) == 0 && chmod(folder, anyone_may_pass) == 0) {
     return file;
+  }
   if (file >= 0) close(file);
   unlink(path.c_str());
   rmdir(folder);

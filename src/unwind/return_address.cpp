@@ -66,8 +66,9 @@ unsigned indirect_call_bytes(std::uint8_t mod_rm, std::uint8_t next) {
   const unsigned mode = mod_rm >> 6;
   const unsigned base = mod_rm & 7;
   const unsigned index_bytes = mode != 3 && base == 4 ? 1 : 0;
-  if (mode == 0)
+  if (mode == 0) {
     return base == 5 || (index_bytes != 0 && (next & 7) == 5) ? 6 + index_bytes : 2 + index_bytes;
+  }
   if (mode == 1) return 3 + index_bytes;
   return mode == 2 ? 6 + index_bytes : 2;
 }

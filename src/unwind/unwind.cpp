@@ -165,8 +165,9 @@ class Walk {
     const std::uint64_t word = node_word(parent, frame);
     std::uint32_t& hint =
         stack_.node_hints[word * 0x9e3779b97f4a7c15ULL >> (64 - ThreadStack::node_hint_bits)];
-    if (nodes_of(tables_)[hint].load(std::memory_order_relaxed) != word)
+    if (nodes_of(tables_)[hint].load(std::memory_order_relaxed) != word) {
       hint = intern_node(tables_, parent, frame);
+    }
     return hint;
   }
 
