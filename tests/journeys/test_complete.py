@@ -88,7 +88,7 @@ def test_a_recording_that_goes_on_is_not_called_damaged(
             assert "INCOMPLETE" not in text
             assert "except those of the last second or two" in text
         finally:
-            run.send_signal(signal.SIGINT)
+            run.send_signal(signal.SIGTERM)  # SIGINT is ignored in a background job
             run.wait(60)
     assert heapwright.open(path).end.reason != "still_running"
 
