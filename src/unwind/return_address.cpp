@@ -16,10 +16,12 @@ namespace {
 
 const std::uint8_t* bytes_at(std::uint64_t address) { return reinterpret_cast<const std::uint8_t*>(address); }
 
-// Code that may be read, page by page.
+// Code that may be read, page by page: all of an object's; elsewhere only the page of `running`, from which
+// the thread will go on. A runtime's other threads may unmap any other between a check and the reading.
 class Code {
  public:
-  Code(std::uint64_t at, const std::atomic<std::uint32_t>* is_confined) : is_confined_(is_confined) {
+  Code(std::uint64_t at, std::uint64_t running, const std::atomic<std::uint32_t>* is_confined)
+      : is_confined_(is_confined), running_page_(page_of(running)) {
     is_in_object_ = find_loaded_object(at, object_);
   }
 
@@ -27,16 +29,19 @@ class Code {
   const LoadedObject& object() const { return object_; }
 
   bool has(std::uint64_t address) {
-    const std::uint64_t page = address & ~(StackBounds::page_bytes - 1);
+    const std::uint64_t page = page_of(address);
     if (page == known_page_) return true;
-    const bool is_code =
-        is_in_object_ ? is_code_of(object_, address) : is_page_readable(is_confined_, address);
+    const bool is_code = is_in_object_ ? is_code_of(object_, address)
+                                       : page == running_page_ && is_page_readable(is_confined_, address);
     if (is_code) known_page_ = page;
     return is_code;
   }
 
  private:
+  static std::uint64_t page_of(std::uint64_t address) { return address & ~(StackBounds::page_bytes - 1); }
+
   const std::atomic<std::uint32_t>* is_confined_;
+  std::uint64_t running_page_;
   LoadedObject object_;
   bool is_in_object_ = false;
   std::uint64_t known_page_ = 0;
@@ -92,7 +97,7 @@ bool is_jump_through_table(const std::uint8_t* code) {
 // Whether a call to `target` may have entered the function without tables in which `called` is.
 bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std::uint32_t>* is_confined) {
   constexpr std::uint64_t jump_bytes = 11;
-  Code code(target, is_confined);
+  Code code(target, called, is_confined);
   if (!code.has(target) || !code.has(target + jump_bytes)) return false;
   if (is_jump_through_table(bytes_at(target))) return true;
   const bool is_other = code.is_in_object() && is_described(code.object().tables, target);
@@ -103,7 +108,7 @@ bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std
 
 bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
   constexpr std::uint64_t most_bytes = 1 << 16;
-  Code code(pc - 1, is_confined);
+  Code code(pc - 1, pc - 1, is_confined);
   if (!code.has(pc - 1)) return false;
   // Nothing is read at or beyond pc, whose page may be another one.
   for (std::uint64_t at = pc - 5; at > pc - most_bytes && code.has(at) && code.has(at + 3); --at) {
@@ -130,7 +135,7 @@ bool may_return_from(std::uint64_t called, std::uint64_t pc,
                      const std::atomic<std::uint32_t>* is_confined) noexcept {
   constexpr std::uint64_t longest_call_bytes = 7;
   constexpr std::uint64_t direct_call_bytes = 5;
-  Code code(pc - 1, is_confined);
+  Code code(pc - 1, pc - 1, is_confined);
   if (!code.has(pc - 1) || !code.has(pc - longest_call_bytes)) return false;
   if (*bytes_at(pc - direct_call_bytes) == 0xe8) {
     std::int32_t distance;
