@@ -82,18 +82,18 @@ bool is_mapped(std::uint32_t index) noexcept {
   std::uint32_t near = index;
   while (lane_at(near) == nullptr) --near;  // the first always is
   Lane* const lane = map_lane(index, lane_at(near), near);
-  lanes[index].store(lane, std::memory_order_release);
-  return lane != nullptr;
+  if (lane != nullptr) lanes[index].store(lane, std::memory_order_release);
+  return lane_at(index) != nullptr;  // by whichever thread
 }
 
 bool take_new_lane(std::uint32_t& index) noexcept {
   std::atomic<std::uint32_t>& count = process.block->lane_count;
   std::uint32_t next = count.load(std::memory_order_relaxed);
   do {
-    if (next >= session::max_lanes) return false;
+    if (next >= session::max_lanes || !is_mapped(next)) return false;
   } while (!count.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
   index = next;
-  return is_mapped(next);
+  return true;
 }
 
 // The calling thread's id; 0: unknown.
