@@ -36,7 +36,7 @@ class MemorySampler {
   std::uint64_t count_ = 0;
   std::uint64_t next_ns_ = 0;
   std::uint64_t recorder_peak_bytes_ = 0;
-  std::optional<std::uint32_t> filters_at_start_;
+  std::optional<std::uint32_t> seccomp_at_start_;
   bool has_new_filter_ = false;
 };
 

@@ -34,15 +34,15 @@ std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
   return value * 1024;
 }
 
-// "Seccomp:\t2", and since Linux 5.9 "Seccomp_filters:\t3". The strict mode counts as a filter.
-std::uint32_t seccomp_filters_in(std::string_view text) {
-  std::uint64_t most = 0;
+// "Seccomp:\t2", and since Linux 5.9 "Seccomp_filters:\t3". The sum, because each may change alone.
+std::uint32_t seccomp_in(std::string_view text) {
+  std::uint64_t sum = 0;
   for (const std::string_view label : {"\nSeccomp:\t", "\nSeccomp_filters:\t"}) {
     const std::size_t found = text.find(label);
     if (found == std::string_view::npos) continue;
-    most = std::max(most, number_at(text.substr(found + label.size())).value_or(0));
+    sum += number_at(text.substr(found + label.size())).value_or(0);
   }
-  return static_cast<std::uint32_t>(most);
+  return static_cast<std::uint32_t>(sum);
 }
 
 // From linux/pidfd.h of 6.15, first version of the struct.
@@ -84,7 +84,7 @@ MemoryReading parse_memory(const std::string& status) {
   reading.shared_bytes = kilobytes_after(status, "\nRssShmem:");
   reading.swapped_bytes = kilobytes_after(status, "\nVmSwap:");
   reading.page_table_bytes = kilobytes_after(status, "\nVmPTE:");
-  reading.seccomp_filters = seccomp_filters_in(status);
+  reading.seccomp = seccomp_in(status);
   return reading;
 }
 

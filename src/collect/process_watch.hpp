@@ -18,7 +18,7 @@ struct MemoryReading {
   std::uint64_t shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t page_table_bytes = 0;
-  std::uint32_t seccomp_filters = 0;      // of the main thread
+  std::uint32_t seccomp = 0;              // the main thread's mode and its number of filters; grows with each
   std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
 };
 

@@ -34,8 +34,8 @@ Syscall* next_syscall() noexcept { return real.syscall != nullptr ? real.syscall
 
 // Makes the call that installs a filter. A process is linked before: it could not be afterwards. The filter
 // of a vfork child is not its parent's, whose memory it uses.
-template <typename Call>
-auto confine(Call call) noexcept {
+template <typename Call, typename IsInstalled>
+auto confine(Call call, IsInstalled is_installed) noexcept {
   const bool is_linked = link_process();
   const bool is_own = is_linked && (is_confined() || static_cast<std::uint32_t>(own_process_id()) ==
                                                          process.block->process_id);
@@ -44,20 +44,24 @@ auto confine(Call call) noexcept {
     grow_nodes(spare_node_level);
     map_spare_lanes();
   }
+  const bool was_confined = is_confined();
   process.block->is_confined.fetch_add(1, std::memory_order_relaxed);
   const auto result = call();
-  if (result < 0) process.block->is_confined.fetch_sub(1, std::memory_order_relaxed);
+  if (is_installed(result)) return result;
+  process.was_confined.store(was_confined, std::memory_order_relaxed);
+  process.block->is_confined.fetch_sub(1, std::memory_order_relaxed);
   return result;
 }
 
 // The strict mode also takes the time stamp counter from the thread, with every clock that is read without a
 // system call: its calls can only be counted from then on.
-void give_up_clock() noexcept {
-  if (current_thread != nullptr) current_thread = &calling_libc;
-}
+void give_up_clock() noexcept { current_thread = &calling_libc; }
 
 long confine_by_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  const long result = confine([=] { return next_syscall()(number, a, b, c, d, e, f); });
+  // Where threads cannot take over a filter (TSYNC), the answer is one of their ids, and there is none.
+  const bool answers_file = number == SYS_seccomp && (b & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0;
+  const long result = confine([=] { return next_syscall()(number, a, b, c, d, e, f); },
+                              [=](long answer) { return answer == 0 || (answer > 0 && answers_file); });
   const bool is_strict = number == SYS_seccomp ? a == SECCOMP_SET_MODE_STRICT : b == SECCOMP_MODE_STRICT;
   if (result == 0 && is_strict) give_up_clock();
   return result;
@@ -78,7 +82,8 @@ HEAPWRIGHT_HOOK int prctl(int option, ...) noexcept {
                                           static_cast<long>(values[1]), static_cast<long>(values[2]),
                                           static_cast<long>(values[3]), 0));
   };
-  const int result = option == PR_SET_SECCOMP ? confine(call) : call();
+  const int result =
+      option == PR_SET_SECCOMP ? confine(call, [](int answer) { return answer == 0; }) : call();
   const bool takes_clock = (option == PR_SET_SECCOMP && values[0] == SECCOMP_MODE_STRICT) ||
                            (option == PR_SET_TSC && values[0] == PR_TSC_SIGSEGV);
   if (result == 0 && takes_clock) give_up_clock();

@@ -38,9 +38,11 @@ bool is_recorded_process() noexcept {
 // its parent's memory; it is counted at its first exec call (a path search may make several).
 bool hands_recording_on() noexcept {
   const session::Control* control = noted_session();
-  // A confined process cannot tell itself from a vfork child of its own.
-  if (control == nullptr || (process.block != nullptr && is_confined())) return false;
-  if ((control->flags & session::follow_children) != 0 || is_recorded_process()) return true;
+  if (control == nullptr) return false;
+  // A confined process cannot tell itself from a vfork child of its own, which is then recorded, too.
+  if (is_recorded_process()) return true;
+  if (is_confined()) return false;  // a fork child, which was named when it began
+  if ((control->flags & session::follow_children) != 0) return true;
   static constinit std::atomic<long> last_counted{0};
   const long process_id = own_process_id();
   const bool is_vfork_child = wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active;

@@ -139,8 +139,7 @@ Mode link() noexcept {
 
 bool link_process() noexcept {
   // A child of a confined process may not ask for anything; its parent has said that it is not recorded.
-  if (is_fork_child && wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::unknown &&
-      process.block != nullptr && is_confined()) {
+  if (is_fork_child && wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::unknown && is_confined()) {
     wiped_on_fork.mode.store(Mode::dormant, std::memory_order_relaxed);
   }
   return platform::link_once(wiped_on_fork, [] {

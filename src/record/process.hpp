@@ -30,7 +30,8 @@ struct Process {
   std::uint64_t free_stack_from_ticks;  // as session::Control has it
   std::uint64_t sample_mean_bytes;
   session::Lane* first_lane;
-  std::uint32_t user_id;  // effective, when it was linked
+  std::uint32_t user_id;           // effective, when it was linked
+  std::atomic<bool> was_confined;  // inherited by fork children, as filters are
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 
@@ -41,8 +42,15 @@ session::Lane* map_lane(std::uint32_t index, session::Lane* mapped, std::uint32_
 // For unwind::MappedNodes.
 bool grow_nodes(std::uint32_t level) noexcept;
 
-// Whether a system call may end the process (session/layout.hpp). For a linked process.
-inline bool is_confined() noexcept { return process.block->is_confined.load(std::memory_order_relaxed) != 0; }
+// Whether a system call may end the process (session/layout.hpp).
+inline bool is_confined() noexcept {
+  if (process.was_confined.load(std::memory_order_relaxed)) return true;
+  // Until it is linked itself, a fork child sees its parent's block, which changes.
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return false;
+  if (process.block->is_confined.load(std::memory_order_relaxed) == 0) return false;
+  process.was_confined.store(true, std::memory_order_relaxed);
+  return true;
+}
 
 // The collector, as record/ring.hpp sees it.
 struct Reader {

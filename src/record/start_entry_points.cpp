@@ -53,6 +53,7 @@ bool follows() noexcept {
 }
 
 StartNote begin_fork() noexcept {
+  is_confined();  // the child inherits what is known
   if (follows()) return begin_note(session::start_forked);
   return {};
 }
@@ -63,8 +64,7 @@ pid_t end_fork(const StartNote& note, pid_t result) noexcept {
     drop_note(note);
   } else if (result == 0) {
     // The parent knows its child's id where the child may not ask.
-    const bool asks = process.block == nullptr || !is_confined();
-    if (asks && !is_first_of_namespace()) publish_note(note, own_process_id());
+    if (!is_confined() && !is_first_of_namespace()) publish_note(note, own_process_id());
   } else {
     publish_note(note, result);
     count_child_left_alone();
@@ -113,7 +113,7 @@ HEAPWRIGHT_HOOK pid_t _Fork() noexcept {
 HEAPWRIGHT_HOOK int daemon(int keeps_folder, int keeps_streams) noexcept {
   if (!find(real_starts.daemon, "daemon")) return -1;
   // The child could not say its id, and the parent never returns.
-  if (process.block != nullptr && is_confined()) return real_starts.daemon(keeps_folder, keeps_streams);
+  if (is_confined()) return real_starts.daemon(keeps_folder, keeps_streams);
   const StartNote note = begin_fork();
   const pid_t parent = own_process_id();
   count_child_left_alone();

@@ -21,12 +21,10 @@ using session::StartEntry;
 
 namespace {
 
-bool cannot_ask() noexcept { return process.block != nullptr && is_confined(); }
-
 // Who the caller is. A confined process cannot ask: it knows what it was when it was linked.
 void write_owner(StartEntry& entry) noexcept {
   entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
-  if (cannot_ask()) {
+  if (is_confined()) {
     entry.user_id = process.user_id;
     entry.parent_process_id = process.block->parent_process_id;
     entry.pid_namespace = process.block->pid_namespace;
@@ -43,7 +41,7 @@ void write_owner(StartEntry& entry) noexcept {
 
 void wake(Control& control) noexcept {
   control.start_note_count.fetch_add(1, std::memory_order_seq_cst);
-  if (cannot_ask()) return;
+  if (is_confined()) return;
   if (control.collector_sleeps.exchange(0) != 0) platform::futex_wake(control.collector_sleeps);
 }
 
@@ -71,7 +69,7 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
 void write_program(char* to, std::size_t room, const char* program) noexcept {
   const std::size_t length = std::strlen(program);
   std::size_t used = 0;
-  if (program[0] != '/' && std::strchr(program, '/') != nullptr && !cannot_ask()) {
+  if (program[0] != '/' && std::strchr(program, '/') != nullptr && !is_confined()) {
     const long bytes = raw_syscall(SYS_getcwd, raw_argument(to), static_cast<long>(room));
     const bool fits = bytes > 1 && to[0] == '/' && static_cast<std::size_t>(bytes) + length < room;
     if (fits) used = static_cast<std::size_t>(bytes);
@@ -85,8 +83,8 @@ void write_program(char* to, std::size_t room, const char* program) noexcept {
 }  // namespace
 
 pid_t own_process_id() noexcept {
-  return static_cast<pid_t>(cannot_ask() ? static_cast<long>(process.block->process_id)
-                                         : raw_syscall(SYS_getpid));
+  return static_cast<pid_t>(is_confined() ? static_cast<long>(process.block->process_id)
+                                          : raw_syscall(SYS_getpid));
 }
 
 bool is_first_of_namespace() noexcept { return raw_syscall(SYS_getppid) == 0; }

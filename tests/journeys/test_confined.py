@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Record, collector, differences, find_child, programs
+from conftest import Record, collector, differences, end_replaced, find_child, programs
 
 PAIRS = 100_000  # twenty rings
 GOOD = 4
@@ -29,6 +29,12 @@ def test_the_recorder_asks_nothing_of_the_kernel(record: Record, way: str) -> No
     assert recording.trace().problems() == []
 
 
+def test_a_filter_beside_an_inherited_one_is_seen(record: Record) -> None:
+    recording = record("confines_and_execs", programs / "confines_itself", "raw", PAIRS)
+    assert recording.status == GOOD, recording.errors
+    assert differences(recording.said, recording.traces()) == []
+
+
 def test_a_thread_without_a_clock_is_counted(record: Record) -> None:
     """The strict mode takes the time stamp counter as well: what cannot be recorded is counted."""
     recording = record("confines_itself", "strict", PAIRS)
@@ -43,6 +49,16 @@ def test_a_confined_program_forks(record: Record) -> None:
     assert recording.note("child") == 0
     assert differences(recording.said, recording.traces()) == []
     assert "a seccomp filter of its parent may kill it" in recording.errors
+
+
+@pytest.mark.parametrize("children", [[], ["--children"]])
+def test_a_confined_program_becomes_another(record: Record, children: list[str]) -> None:
+    recording = record("confines_and_execs", programs / "pairs", "200", "5", "1", options=children)
+    assert recording.status == 0, recording.errors
+    launcher, target = recording.traces()
+    assert launcher.count("allocated", "malloc", 28005) == 1
+    assert launcher.facts["end_reason"] == end_replaced
+    assert differences(recording.said, [target]) == []
 
 
 @pytest.mark.parametrize("way", ["prctl", "none"])

@@ -27,9 +27,10 @@ long raw(long number, long a, long b, long c) {
   return result;
 }
 
-// Other code than libc's installs it: nothing of the process sees that. The program goes on when /proc has
-// shown it for a while.
+// Other code than libc's installs it: nothing of the process sees that. /proc shows the process for a while
+// without it, and with it.
 long install_unseen(const sock_fprog& filter) {
+  usleep(200'000);
   const long result = raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, reinterpret_cast<long>(&filter));
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
