@@ -81,7 +81,7 @@ def test_texts_without_end_fit_as_well(trace: heapwright.Trace) -> None:
     endless = "\x01" * 100_000
     document["file"] = endless
     document["summary"] |= {"program": endless, "allocator": endless, "notes": [endless] * 100}
-    document["summary"]["findings"] = [{"text": endless, "question": "peak", "parts": []}] * 6
+    document["summary"]["findings"] = [{"text": endless, "question": "peak", "parts": [], "naming": ""}] * 6
     for question in ("peak", "calls", "leaks"):
         document["questions"][question]["sites"] = [
             {**old, "name": endless} for old in document["questions"][question]["sites"]

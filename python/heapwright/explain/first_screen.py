@@ -238,16 +238,14 @@ def _findings(answer: Answer) -> list[widgets.RenderableType]:
     if not answer["findings"]:
         return []
     rows = []
-    naming = answer["naming"]
     for finding in answer["findings"]:
         line = widgets.Text(finding["text"])
         if finding["parts"]:
             line.append(f"; parts: {', '.join(finding['parts'])}")
         line.append(f"   [{finding['question']}]", style="dim")
         rows.append(("  •", line))
-        if naming and "+0x" in finding["text"]:  # once, at the first address
-            rows.append(("", widgets.Text(naming, style="yellow")))
-            naming = ""
+        if finding["naming"]:
+            rows.append(("", widgets.Text(finding["naming"], style="yellow")))
     found: list[widgets.RenderableType] = [widgets.Text(), widgets.Text("What stands out", style="bold")]
     found.append(widgets.Pairs(rows, gap=1))
     if answer["not_checked"]:

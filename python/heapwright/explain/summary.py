@@ -61,22 +61,19 @@ def _conditions(source: _Source, _: Answer) -> list[Answer]:
 
 
 def _heaviest(source: _Source, _: Answer) -> list[Answer]:
-    return [
-        {"text": finding.text, "question": finding.question, "parts": list(finding.parts)}
+    """What would name an address is said once, at the first."""
+    found = [
+        {"text": finding.text, "question": finding.question, "parts": list(finding.parts), "naming": ""}
         for finding in heaviest(source.findings, _FINDINGS)
     ]
+    for finding in found:
+        if address := _ADDRESS.search(str(finding["text"])):
+            finding["naming"] = naming(address[1], source.report.trace.symbols().problems())
+            break
+    return found
 
 
-_ADDRESS = re.compile(r"([^\s()]+)\+0x[0-9a-f]+")
-
-
-def _naming(source: _Source, _: Answer) -> str:
-    """What would name the first address that stands for a function in the findings."""
-    for finding in heaviest(source.findings, _FINDINGS):
-        libraries = _ADDRESS.findall(finding.text)
-        if libraries:
-            return naming(libraries[0], source.report.trace.symbols().problems())
-    return ""
+_ADDRESS = re.compile(r"([^\s()]+)\+0x[0-9a-f]+")  # of a function without a name
 
 
 def naming(library: str, problems: Sequence[str]) -> str:
@@ -84,9 +81,11 @@ def naming(library: str, problems: Sequence[str]) -> str:
 
     >>> naming("libz.so.1", ["/lib/libz.so.1.2.13 is stripped: 3 of 3 frames have no name; install …"])
     '/lib/libz.so.1.2.13 is stripped: 3 of 3 frames have no name; install …'
+    >>> naming("app", ["/opt/app2 is not on this machine: …"])
+    ''
     """
-    of_library = (one for one in problems if one.split(" ", 1)[0].rsplit("/", 1)[-1].startswith(library))
-    return next(of_library, "")
+    files = ((one, one.split(" ", 1)[0].rsplit("/", 1)[-1]) for one in problems)
+    return next((one for one, name in files if f"{name}.".startswith(f"{library}.")), "")
 
 
 def _about_process(name: str) -> Callable[[_Source, Answer], Any]:
@@ -208,14 +207,15 @@ FIGURES = (
         about="Why no replay tried the remedies: their gains are bounds. May be empty; see --check.",
     ),
     Column(
-        "naming",
-        "text",
-        value=_naming,
-        about="What would name the first finding that tells an address instead of a function. May be empty.",
-    ),
-    Column(
         "findings",
-        Many((Column("text", "text"), Column("question", "text"), Column("parts", Many("text")))),
+        Many(
+            (
+                Column("text", "text"),
+                Column("question", "text"),
+                Column("parts", Many("text")),
+                Column("naming", "text", about="What would name an address in the text. May be empty."),
+            )
+        ),
         value=_heaviest,
     ),
 )

@@ -57,8 +57,8 @@ def first(summary: Answer, answers: Answer) -> Markup:
     text = _sentence(heaviest)
     return joined(
         tag("h1", _with_figures(f"{capitalized(text)}.")),
+        _naming(heaviest),
         _links(heaviest, answers),
-        tag("p", summary["naming"], class_="warning yellow") if summary["naming"] else "",
         warnings(summary),
         _findings([of for of in findings if of is not heaviest], answers),
     )
@@ -85,10 +85,14 @@ def who(summary: Answer) -> Markup:
 
 def _findings(findings: list[Answer], answers: Answer) -> Markup:
     rows = [
-        tag("li", tag("p", _with_figures(_sentence(finding))), _links(finding, answers))
+        tag("li", tag("p", _with_figures(_sentence(finding))), _naming(finding), _links(finding, answers))
         for finding in findings
     ]
     return tag("ol", *rows, class_="findings") if rows else Markup()
+
+
+def _naming(finding: Answer) -> Markup:
+    return tag("p", finding["naming"], class_="warning yellow") if finding["naming"] else Markup()
 
 
 def _sentence(finding: Answer) -> str:

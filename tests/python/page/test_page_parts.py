@@ -193,7 +193,9 @@ def test_the_heaviest_finding_is_the_headline_and_is_not_said_again(report: expl
     document = explaining.explain(report)
     texts = ("80 calls of malloc_trim(0) took 3 ms", "2,000 blocks pin 94 MiB", "one more")
     questions = ("slow_calls", "cause", "time")
-    findings = [{"question": q, "text": t, "parts": []} for q, t in zip(questions, texts, strict=True)]
+    findings = [
+        {"question": q, "text": t, "parts": [], "naming": ""} for q, t in zip(questions, texts, strict=True)
+    ]
     html = head.first(document["summary"] | {"findings": findings}, document["questions"])
     headline, rest = html.split("</h1>")
     assert "<b>2,000</b> blocks pin <b>94 MiB</b>." in headline  # resident memory before all else
@@ -206,7 +208,7 @@ def test_a_headline_begins_with_a_capital_unless_it_is_code(report: explaining.R
     document = explaining.explain(report)
 
     def headline(text: str) -> str:
-        findings = [{"question": "time", "text": text, "parts": []}]
+        findings = [{"question": "time", "text": text, "parts": [], "naming": ""}]
         html = head.first(document["summary"] | {"findings": findings}, document["questions"])
         return html.split("</h1>")[0]
 
