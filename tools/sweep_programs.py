@@ -15,6 +15,7 @@ import os
 import stat
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +126,8 @@ def main() -> int:
         print("sweep: no such folder" if collector.exists() else "sweep: nothing built; type: make build")
         return 2
     programs = programs_in(options.folder)
-    refusals, different, stacks, cut = 0, 0, 0, 0
+    refusals, different, stacks = 0, 0, 0
+    cut: Counter[str] = Counter()
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = pool.map(lambda program: sweep(program, options.argument), programs)
         for number, outcome in enumerate(outcomes, start=1):
@@ -138,10 +140,12 @@ def main() -> int:
                 different += 1
                 print(f"{outcome.program.name}: {difference}", flush=True)
             for why, count in outcome.cut_stacks:
-                cut += count
+                cut[why] += count
                 print(f"{outcome.program.name}: {count} of {outcome.stacks} stacks cut: {why}", flush=True)
             stacks += outcome.stacks
-    print(f"{stacks} different stacks, {100 * (stacks - cut) / max(stacks, 1):.3f} % whole")
+    print(f"{stacks} different stacks, {stacks - cut.total()} of them whole")
+    for why, count in cut.most_common():
+        print(f"{count} cut: {why}")
     print(f"{len(programs)} programs, {refusals} not recorded, {different} differences")
     return 1 if different else 0
 
