@@ -13,6 +13,7 @@
 #include "record/link.hpp"
 #include "record/observe.hpp"
 #include "record/start_notes.hpp"
+#include "record/tail_call.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -99,44 +100,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] Syscall* heapwright_next_sys
   return confines ? confine_by_syscall : next_syscall();
 }
 
-// In a jump, because some calls return twice, or on another stack.
-asm(".text\n"
-    ".globl syscall\n"
-    ".type syscall, @function\n"
-    "syscall:\n"
-    ".cfi_startproc\n"
-    "endbr64\n"
-    "push %rdi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rsi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rdx\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rcx\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %r8\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %r9\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "sub $8, %rsp\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "call heapwright_next_syscall\n"
-    "add $8, %rsp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %r9\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %r8\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rcx\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rdx\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rsi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rdi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "jmp *%rax\n"
-    ".cfi_endproc\n"
-    ".size syscall, .-syscall\n");
+// Some calls return twice, or on another stack.
+HEAPWRIGHT_TAIL_CALL("syscall", "heapwright_next_syscall", "");
 
 }  // namespace heapwright::record

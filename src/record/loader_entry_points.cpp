@@ -5,6 +5,7 @@
 #include "platform/dlopen_entry_point.hpp"
 #include "record/observe.hpp"
 #include "record/own_name_bindings.hpp"
+#include "record/tail_call.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -44,29 +45,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlmope
   return next;
 }
 
-asm(".text\n"
-    ".globl dlmopen\n"
-    ".type dlmopen, @function\n"
-    "dlmopen:\n"
-    ".cfi_startproc\n"
-    "endbr64\n"
-    "push %rdi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rsi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rdx\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "mov %edx, %esi\n"
-    "call heapwright_next_dlmopen\n"
-    "pop %rdx\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rsi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rdi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "jmp *%rax\n"
-    ".cfi_endproc\n"
-    ".size dlmopen, .-dlmopen\n");
+HEAPWRIGHT_TAIL_CALL("dlmopen", "heapwright_next_dlmopen", "mov %edx, %esi\n");
 
 // The program can use a library it opened only after its first dlsym, so this is the moment to bind it. The
 // real dlsym sees the program's call, as with dlopen; the recorder's own lookups also come through here.
@@ -80,28 +59,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlsym(
   return next;
 }
 
-asm(".text\n"
-    ".globl dlsym\n"
-    ".type dlsym, @function\n"
-    "dlsym:\n"
-    ".cfi_startproc\n"
-    "endbr64\n"
-    "push %rdi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "push %rsi\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "sub $8, %rsp\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "call heapwright_next_dlsym\n"
-    "add $8, %rsp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rsi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "pop %rdi\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "jmp *%rax\n"
-    ".cfi_endproc\n"
-    ".size dlsym, .-dlsym\n");
+HEAPWRIGHT_TAIL_CALL("dlsym", "heapwright_next_dlsym", "");
 
 HEAPWRIGHT_HOOK int dlclose(void* handle) noexcept {
   if (real.dlclose == nullptr) real.dlclose = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
