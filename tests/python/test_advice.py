@@ -59,6 +59,19 @@ def test_objects_of_one_size_are_told_with_their_bound(tmp_path: Path) -> None:
     assert answer["findings"][0]["parts"] == ["object_pool"]
 
 
+@pytest.mark.parametrize(("freed_early", "is_told"), [(0, True), (150, True), (400, False), (2000, False)])
+def test_only_what_is_built_and_kept_is_an_arena(freed_early: int, is_told: bool, tmp_path: Path) -> None:
+    trace = MadeTrace(end="end 1 0 20000000")
+    for number in range(2400 + freed_early):
+        trace.event(NEW, 0x100000 + number * 64, 24, took=480, usable=40)
+    for number in range(freed_early):
+        trace.event(DELETE, 0x100000 + number * 64, took=480)
+    for number in range(freed_early):
+        trace.event(NEW, 0x100000 + number * 64, 24, took=480, usable=40)
+    rules = [row["rule"] for row in answer_of(trace, tmp_path)["advice"]]
+    assert ("built_once" in rules) is is_told
+
+
 def test_c_is_told_without_a_part(tmp_path: Path) -> None:
     answer = answer_of(turned_over(MALLOC, FREE, 2000, 480), tmp_path)
     (row,) = answer["advice"]
