@@ -18,7 +18,7 @@ from heapwright.model.records import END_REASONS, End, Metadata
 from heapwright.report import units
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
 
-_FINDINGS = 6
+_FINDINGS = 7
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
             13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
 
