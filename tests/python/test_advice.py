@@ -72,6 +72,19 @@ def test_only_what_is_built_and_kept_is_an_arena(freed_early: int, is_told: bool
     assert ("built_once" in rules) is is_told
 
 
+@pytest.mark.parametrize(("end_ms", "is_told"), [(5, True), (90, False)])
+def test_what_is_dropped_long_before_the_exit_was_not_kept(
+    end_ms: int, is_told: bool, tmp_path: Path
+) -> None:
+    trace = MadeTrace(end=f"end 1 0 {end_ms}000000")
+    for kind in (NEW, DELETE):
+        for number in range(2500):
+            size = {"size": 24, "usable": 40} if kind == NEW else {}
+            trace.event(kind, 0x100000 + number * 64, took=480, **size)
+    rules = [row["rule"] for row in answer_of(trace, tmp_path)["advice"]]
+    assert ("built_once" in rules) is is_told
+
+
 def test_c_is_told_without_a_part(tmp_path: Path) -> None:
     answer = answer_of(turned_over(MALLOC, FREE, 2000, 480), tmp_path)
     (row,) = answer["advice"]

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from heapwright.explain import teardown
 from heapwright.explain.advice.containers import NODES
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
@@ -19,7 +21,8 @@ _MOST_SITES = 5
 
 def _find(of: Evidence) -> Iterator[Advice]:
     """The sites together: one arena serves all."""
-    sites = [site for site in of.candidates(_LEAST_BLOCKS) if _stays(of, site)]
+    early = _freed_early(of)
+    sites = [site for site in of.candidates(_LEAST_BLOCKS) if _stays(of, site, early[site])]
     sites.sort(key=lambda site: -of.lost_bytes(site))
     sites = sites[:_MOST_SITES]
     if not sites:
@@ -50,9 +53,21 @@ def _share_alive(of: Evidence, site: int) -> float:
     return facts.live_at_peak_blocks / max(1, facts.allocations)
 
 
-def _stays(of: Evidence, site: int) -> bool:
+def _freed_early(of: Evidence) -> Counter[int]:
+    """Blocks freed in a row before the end: what is dropped all at once was not kept."""
+    last = teardown.last_runs(of.report)
+    found: Counter[int] = Counter()
+    for run in of.facts.release_runs:
+        if run not in last:
+            found[run.site] += run.blocks
+    return found
+
+
+def _stays(of: Evidence, site: int, freed_early: int) -> bool:
     facts = of.site(site)
     if facts.live_at_peak_blocks < _LEAST_BLOCKS or _share_alive(of, site) < _MOST_STAY:
+        return False
+    if freed_early > (1 - _MOST_STAY) * facts.allocations:
         return False
     is_small = facts.bytes <= _LARGEST_BYTES * facts.allocations
     # Containers allocate for themselves; what a shared_ptr owns ends with its last owner.
