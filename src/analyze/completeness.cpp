@@ -44,6 +44,13 @@ std::string seconds(std::uint64_t time_ns) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
 
+// In brackets, if it is at least a hundredth. `recorded`: beside the `dropped`.
+std::string share_of_all(std::uint64_t dropped, std::uint64_t recorded) {
+  const double all = static_cast<double>(dropped) + static_cast<double>(recorded);
+  const auto percent = static_cast<unsigned>(100.0 * static_cast<double>(dropped) / all);
+  return percent == 0 ? "" : " (" + std::to_string(percent) + " % of all)";
+}
+
 void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
   switch (end.reason) {
     case trace::EndReason::missing:
@@ -86,7 +93,7 @@ Completeness completeness_of(const order::Source& source, std::vector<trace::Dam
   if (result.dropped != 0) {
     const bool is_one = result.dropped == 1;
     result.reasons.push_back(std::to_string(result.dropped) + (is_one ? " call was" : " calls were") +
-                             " seen but not recorded");
+                             " seen but not recorded" + share_of_all(result.dropped, source.event_count()));
   }
   for (const auto& line : source.metadata().unseen) result.reasons.push_back(line);
   const auto gaps = find_gaps(source);
@@ -110,12 +117,17 @@ Completeness completeness_of(const order::Source& source, std::vector<trace::Dam
 }
 
 void add_contradictions(const Totals& totals, Completeness& completeness) {
-  const std::uint64_t twice = totals.reused_live_addresses;
-  if (twice == 0) return;
-  completeness.reasons.push_back(std::to_string(twice) +
-                                 (twice == 1 ? " address was handed out twice: its free is missing"
-                                             : " addresses were handed out twice: their frees are missing"));
-  completeness.is_complete = false;
+  const auto add = [&](std::uint64_t count, const char* one, const char* many) {
+    if (count == 0) return;
+    completeness.reasons.push_back(std::to_string(count) + (count == 1 ? one : many));
+    completeness.is_complete = false;
+  };
+  add(totals.reused_live_addresses, " address was handed out twice: its free is missing",
+      " addresses were handed out twice: their frees are missing");
+  // Where calls are known to be missing, these are among them.
+  if (!completeness.is_complete) return;
+  add(totals.unknown_releases, " block was freed whose allocation is missing",
+      " blocks were freed whose allocations are missing");
 }
 
 void add_own_memory(const order::Source& source, const std::vector<MappingSite>& mappings, const Peak& peak,

@@ -2,6 +2,7 @@
 #include "attach/attachment.hpp"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -103,6 +104,7 @@ bool Attachment::change_process() {
   }
   if (!is_region_mapped_) map_region(call);
   is_region_mapped_ = true;
+  refuse_without_clock(call);
   if (!has_begun_) {
     write_head();
     observer_.begin(scene(call));
@@ -124,6 +126,17 @@ void Attachment::refuse_if_changed() const {
     });
     if (now != patch.original && !is_ours) throw Refusal("its code changed meanwhile; try again");
   }
+}
+
+// An agent reads the clock, for which the kernel kills a thread that has given up the time stamp counter.
+// Asked of the thread that makes the calls; the answer is written where the agent's data is.
+void Attachment::refuse_without_clock(RemoteCalls& call) const {
+  const auto before = memory_.value_at<int>(region_.agent());
+  const long result = call(SYS_prctl, PR_GET_TSC, region_.agent());
+  const bool has_clock = result != 0 || memory_.value_at<int>(region_.agent()) != PR_TSC_SIGSEGV;
+  memory_.must_put(region_.agent(), before);
+  if (!has_clock)
+    throw Refusal("it has given up the clock (PR_SET_TSC), which would be read in its heap calls");
 }
 
 void Attachment::map_region(RemoteCalls& call) const {

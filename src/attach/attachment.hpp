@@ -40,6 +40,7 @@ class Attachment {
   bool change_process();
   bool try_to_detach();
   void refuse_if_changed() const;
+  void refuse_without_clock(RemoteCalls& call) const;
   void map_region(RemoteCalls& call) const;
   void write_head() const;
   Scene scene(RemoteCalls& call) const { return {memory_, stopped_, plan_, region_, call}; }

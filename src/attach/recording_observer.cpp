@@ -42,7 +42,6 @@ void copy_text(char (&to)[capacity], const std::string& from) {
 // then count as one.
 std::uint64_t find_identity(const Scene& scene) {
   constexpr std::uint64_t usual = 0x2d0;
-  constexpr std::uint64_t own_address = 0x10;
   constexpr std::uint64_t begin = 0x40;
   constexpr std::uint64_t end = 0x800;
   const auto holds_ids = [&](std::uint64_t offset) {
@@ -56,7 +55,7 @@ std::uint64_t find_identity(const Scene& scene) {
   for (std::uint64_t offset = begin; offset < end; offset += sizeof(pid_t)) {
     if (holds_ids(offset)) return offset;
   }
-  return own_address;
+  return recorder::own_address_offset;
 }
 
 std::string file_name(pid_t process, long file) {
@@ -145,13 +144,17 @@ long RecordingObserver::map_session(const Scene& scene, std::uint64_t area, long
 // What the process would say about itself.
 void RecordingObserver::describe(const Plan& plan) const {
   constexpr std::size_t page_bytes = 4096;
-  static_assert(offsetof(ProcessBlock, modules) == page_bytes);
+  static_assert(offsetof(ProcessBlock, pcs) == page_bytes);
   void* const memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
                             static_cast<off_t>(session::process_offset(0)));
   if (memory == MAP_FAILED) throw Refusal("there is no memory to record its calls");
   auto* const block = static_cast<ProcessBlock*>(memory);
   block->process_id = static_cast<std::uint32_t>(process_);
-  block->parent_process_id = static_cast<std::uint32_t>(number_in(read_status(process_)["PPid"]));
+  auto status = read_status(process_);
+  block->parent_process_id = static_cast<std::uint32_t>(number_in(status["PPid"]));
+  // As session/seccomp_status.hpp has it.
+  block->seccomp_at_start =
+      static_cast<std::uint32_t>(number_in(status["Seccomp"]) + number_in(status["Seccomp_filters"]));
   struct stat space {};
   if (stat(("/proc/" + std::to_string(process_) + "/ns/pid").c_str(), &space) == 0) {
     block->pid_namespace = static_cast<std::uint32_t>(space.st_ino);

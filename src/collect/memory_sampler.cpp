@@ -26,8 +26,8 @@ void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::
   next_ns_ = now_ns + (interval_ns << std::min<std::uint64_t>(count_ / samples_per_doubling, 16));
   MemoryReading reading;
   if (!watch.read_memory(reading)) return;
-  if (!seccomp_at_start_) seccomp_at_start_ = reading.seccomp;
-  has_new_filter_ = reading.seccomp > *seccomp_at_start_;
+  first_seccomp_ = std::min(first_seccomp_, reading.seccomp);
+  last_seccomp_ = reading.seccomp;
   trace::MemorySample sample;
   sample.time_ns = now_ns;
   // The program may have overwritten the figure.

@@ -2,11 +2,12 @@
 // Samples a process's memory every few milliseconds; skips samples while nothing changes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "collect/process_watch.hpp"
+#include "session/seccomp_status.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::collect {
@@ -26,8 +27,11 @@ class MemorySampler {
   void hurry() noexcept { next_ns_ = 0; }
 
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }
-  // Whether a seccomp filter was added since the first sample.
-  bool has_new_filter() const noexcept { return has_new_filter_; }
+  // Whether a seccomp filter was added since `at_start` (session/seccomp_status.hpp); if that is unknown,
+  // since the first sample.
+  bool has_new_filter(std::uint32_t at_start) const noexcept {
+    return last_seccomp_ > std::min(at_start, first_seccomp_);
+  }
 
   std::vector<trace::MemorySample> pending;  // to be written and cleared
 
@@ -36,8 +40,8 @@ class MemorySampler {
   std::uint64_t count_ = 0;
   std::uint64_t next_ns_ = 0;
   std::uint64_t recorder_peak_bytes_ = 0;
-  std::optional<std::uint32_t> seccomp_at_start_;
-  bool has_new_filter_ = false;
+  std::uint32_t first_seccomp_ = session::unknown_seccomp;
+  std::uint32_t last_seccomp_ = 0;
 };
 
 }  // namespace heapwright::collect

@@ -268,7 +268,8 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
-  if (memory_.has_new_filter() && block_.is_confined.load(std::memory_order_relaxed) == 0) {
+  if (memory_.has_new_filter(block_.seccomp_at_start) &&
+      block_.is_confined.load(std::memory_order_relaxed) == 0) {
     block_.is_confined.fetch_add(1, std::memory_order_relaxed);
   }
   processor_.sample(watch_, kernel(), name_.process_id, now_ns);

@@ -19,6 +19,7 @@
 
 #include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
+#include "session/seccomp_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -32,17 +33,6 @@ std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
   std::uint64_t value = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), value);
   return value * 1024;
-}
-
-// "Seccomp:\t2", and since Linux 5.9 "Seccomp_filters:\t3". The sum, because each may change alone.
-std::uint32_t seccomp_in(std::string_view text) {
-  std::uint64_t sum = 0;
-  for (const std::string_view label : {"\nSeccomp:\t", "\nSeccomp_filters:\t"}) {
-    const std::size_t found = text.find(label);
-    if (found == std::string_view::npos) continue;
-    sum += number_at(text.substr(found + label.size())).value_or(0);
-  }
-  return static_cast<std::uint32_t>(sum);
 }
 
 // From linux/pidfd.h of 6.15, first version of the struct.
@@ -84,7 +74,7 @@ MemoryReading parse_memory(const std::string& status) {
   reading.shared_bytes = kilobytes_after(status, "\nRssShmem:");
   reading.swapped_bytes = kilobytes_after(status, "\nVmSwap:");
   reading.page_table_bytes = kilobytes_after(status, "\nVmPTE:");
-  reading.seccomp = seccomp_in(status);
+  reading.seccomp = session::seccomp_status(status);
   return reading;
 }
 

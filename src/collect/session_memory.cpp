@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t first_pages_bytes = page_bytes * session::max_processes;
 // state_of() and recycle() access the block's own fields through its first page.
-static_assert(offsetof(ProcessBlock, modules) == page_bytes);
+static_assert(offsetof(ProcessBlock, pcs) == page_bytes);
 
 void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = nullptr) noexcept {
   const int flags = MAP_SHARED | MAP_NORESERVE | (at != nullptr ? MAP_FIXED : 0);

@@ -33,17 +33,27 @@ long plain_syscall(long number, long a, long b, long c, long d, long e, long f) 
 
 Syscall* next_syscall() noexcept { return real.syscall != nullptr ? real.syscall : plain_syscall; }
 
+// In a process that is not recorded: it still starts others, and then may not ask who it is.
+template <typename Call, typename IsInstalled>
+auto confine_unrecorded(Call call, IsInstalled is_installed) noexcept {
+  if (!is_confined()) remember_ids();
+  const auto result = call();
+  if (is_installed(result)) process.was_confined.store(true, std::memory_order_relaxed);
+  return result;
+}
+
 // Makes the call that installs a filter. A process is linked before: it could not be afterwards. The filter
 // of a vfork child is not its parent's, whose memory it uses.
 template <typename Call, typename IsInstalled>
 auto confine(Call call, IsInstalled is_installed) noexcept {
-  const bool is_linked = link_process();
-  const bool is_own = is_linked && (is_confined() || static_cast<std::uint32_t>(own_process_id()) ==
-                                                         process.block->process_id);
+  if (!link_process()) return confine_unrecorded(call, is_installed);
+  const bool is_own =
+      is_confined() || static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
   if (!is_own) return call();
   if (!is_confined()) {
     grow_nodes(spare_node_level);
     map_spare_lanes();
+    map_starts(*process.control);
   }
   const bool was_confined = is_confined();
   process.block->is_confined.fetch_add(1, std::memory_order_relaxed);
@@ -54,18 +64,44 @@ auto confine(Call call, IsInstalled is_installed) noexcept {
   return result;
 }
 
-// The strict mode also takes the time stamp counter from the thread, with every clock that is read without a
-// system call: its calls can only be counted from then on.
-void give_up_clock() noexcept { current_thread = &calling_libc; }
+// The strict mode also takes the time stamp counter from the thread, and from those that it starts, with
+// every clock that is read without a system call: their calls can only be counted from then on.
+template <typename Call, typename IsDone>
+auto give_up_clock(Call call, IsDone is_done) noexcept {
+  link_process();  // which reads it
+  const std::uint64_t before_ticks = rare_ticks(process.ticks_are_tsc);
+  const auto result = call();
+  if (!is_done(result)) return result;
+  std::uint64_t none = 0;
+  process.clock_taken_ticks.compare_exchange_strong(none, before_ticks, std::memory_order_relaxed);
+  current_thread = &calling_libc;
+  return result;
+}
+
+// Whether this call of prctl takes it.
+bool takes_clock(long option, long value) noexcept {
+  const auto number = static_cast<int>(option);
+  return (number == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT) ||
+         (number == PR_SET_TSC && value == PR_TSC_SIGSEGV);
+}
+
+constexpr auto is_zero = [](long answer) { return answer == 0; };
 
 long confine_by_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
   // Where threads cannot take over a filter (TSYNC), the answer is one of their ids, and there is none.
   const bool answers_file = number == SYS_seccomp && (b & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0;
-  const long result = confine([=] { return next_syscall()(number, a, b, c, d, e, f); },
-                              [=](long answer) { return answer == 0 || (answer > 0 && answers_file); });
-  const bool is_strict = number == SYS_seccomp ? a == SECCOMP_SET_MODE_STRICT : b == SECCOMP_MODE_STRICT;
-  if (result == 0 && is_strict) give_up_clock();
-  return result;
+  const bool is_strict = number == SYS_seccomp ? a == SECCOMP_SET_MODE_STRICT : takes_clock(a, b);
+  const auto install = [=] {
+    return confine([=] { return next_syscall()(number, a, b, c, d, e, f); },
+                   [=](long answer) { return answer == 0 || (answer > 0 && answers_file); });
+  };
+  return is_strict ? give_up_clock(install, is_zero) : install();
+}
+
+// prctl(PR_SET_TSC).
+long set_clock_by_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  const auto set = [=] { return next_syscall()(number, a, b, c, d, e, f); };
+  return takes_clock(a, b) ? give_up_clock(set, is_zero) : set();
 }
 
 }  // namespace
@@ -83,12 +119,8 @@ HEAPWRIGHT_HOOK int prctl(int option, ...) noexcept {
                                           static_cast<long>(values[1]), static_cast<long>(values[2]),
                                           static_cast<long>(values[3]), 0));
   };
-  const int result =
-      option == PR_SET_SECCOMP ? confine(call, [](int answer) { return answer == 0; }) : call();
-  const bool takes_clock = (option == PR_SET_SECCOMP && values[0] == SECCOMP_MODE_STRICT) ||
-                           (option == PR_SET_TSC && values[0] == PR_TSC_SIGSEGV);
-  if (result == 0 && takes_clock) give_up_clock();
-  return result;
+  const auto set = [&] { return option == PR_SET_SECCOMP ? confine(call, is_zero) : call(); };
+  return takes_clock(option, static_cast<long>(values[0])) ? give_up_clock(set, is_zero) : set();
 }
 
 // What `syscall` continues in.
@@ -97,7 +129,9 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] Syscall* heapwright_next_sys
   const bool confines =
       (number == SYS_seccomp && (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER)) ||
       (number == SYS_prctl && static_cast<int>(first) == PR_SET_SECCOMP);
-  return confines ? confine_by_syscall : next_syscall();
+  if (confines) return confine_by_syscall;
+  const bool sets_clock = number == SYS_prctl && static_cast<int>(first) == PR_SET_TSC;
+  return sets_clock ? set_clock_by_syscall : next_syscall();
 }
 
 // Some calls return twice, or on another stack.

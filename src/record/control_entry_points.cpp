@@ -8,7 +8,8 @@ namespace heapwright::record {
 namespace {
 
 void set_recording(bool is_on) noexcept {
-  if (link_process()) session::switch_recording(*process.control, is_on, now_ticks);
+  const auto ticks = [] { return rare_ticks(process.ticks_are_tsc); };
+  if (link_process()) session::switch_recording(*process.control, is_on, ticks);
 }
 
 }  // namespace

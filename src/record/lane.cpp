@@ -141,6 +141,11 @@ void begin_lanes(bool in_fork_child, Lane* first) noexcept {
 ThreadRecorder* claim_lane() noexcept {
   const int saved_errno = errno;
   current_thread = &calling_libc;
+  if (!may_read_clock()) {
+    process.block->dropped_without_lane.fetch_add(1, std::memory_order_relaxed);
+    errno = saved_errno;
+    return nullptr;
+  }
   ThreadRecorder* thread = take_lane();
   current_thread = thread;
   errno = saved_errno;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "record/link.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -18,6 +20,8 @@
 #include "record/sampling.hpp"
 #include "record/session_link.hpp"
 #include "record/start_notes.hpp"
+#include "session/seccomp_status.hpp"
+#include "unwind/loaded_objects.hpp"
 #include "unwind/node_table.hpp"
 
 namespace heapwright::record {
@@ -29,19 +33,49 @@ using session::ProcessBlock;
 
 namespace {
 
-// What every process maps of its block: the tables, of which the last is mapped as far as it is needed, and a
-// lane.
+// What every process maps of its block: the tables up to the nodes, the modules, and a lane. Nodes and
+// modules are mapped as far as they are needed.
 constexpr std::size_t tables_bytes =
     offsetof(ProcessBlock, nodes) + unwind::node_levels[0] * sizeof(session::NodeWord);
+constexpr std::size_t modules_bytes = unwind::module_levels[0] * sizeof(session::ModuleEntry);
 
-// Unmaps what was mapped.
-void unmap_block(void* tables, void* lane) noexcept {
-  if (tables != nullptr) unmap_part(tables, tables_bytes);
-  if (lane != nullptr) unmap_part(lane, sizeof(session::Lane));
+struct MappedBlock {
+  ProcessBlock* block = nullptr;
+  void* modules = nullptr;
+  session::Lane* lane = nullptr;
+};
+
+// Of nullptr: nothing.
+void unmap_block(const MappedBlock& mapped) noexcept {
+  if (mapped.block != nullptr) unmap_part(mapped.block, tables_bytes);
+  if (mapped.modules != nullptr) unmap_part(mapped.modules, modules_bytes);
+  if (mapped.lane != nullptr) unmap_part(mapped.lane, sizeof(session::Lane));
+}
+
+// False: there is no memory for all of it, and nothing is mapped.
+bool map_block(Control& control, int file, std::uint32_t index, MappedBlock& mapped) noexcept {
+  const std::uint64_t offset = session::process_offset(index);
+  const auto map = [&](std::size_t begin, std::size_t bytes) {
+    return map_part(control, file, offset + begin, bytes);
+  };
+  mapped = {};
+  mapped.block = static_cast<ProcessBlock*>(map(0, tables_bytes));
+  if (mapped.block != nullptr) mapped.modules = map(offsetof(ProcessBlock, modules), modules_bytes);
+  if (mapped.modules != nullptr) {
+    mapped.lane = static_cast<session::Lane*>(map(offsetof(ProcessBlock, lanes), sizeof(session::Lane)));
+  }
+  if (mapped.lane != nullptr) return true;
+  unmap_block(mapped);
+  return false;
 }
 
 bool is_fork_child;
 char allocator_name[sizeof(ProcessBlock::allocator)];
+
+void place(unwind::MappedPart& part, void* memory, bool (*grow)(std::uint32_t) noexcept) noexcept {
+  part.place.store(reinterpret_cast<std::uint64_t>(memory), std::memory_order_relaxed);
+  part.grow = grow;
+}
 
 // Claims a free block: processes compete only for the state word. nullptr: no block is free, or there is no
 // memory for it; the collector is informed.
@@ -49,23 +83,20 @@ ProcessBlock* claim_block(Control& control, int file) noexcept {
   const std::uint32_t first = control.next_process_hint.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t probe = 0; probe < session::max_processes; ++probe) {
     const std::uint32_t index = (first + probe) % session::max_processes;
-    const std::uint64_t offset = session::process_offset(index);
-    void* memory = map_part(control, file, offset, tables_bytes);
-    void* lane = memory == nullptr
-                     ? nullptr
-                     : map_part(control, file, offset + offsetof(ProcessBlock, lanes), sizeof(session::Lane));
-    if (lane == nullptr) {
-      unmap_block(memory, lane);
+    MappedBlock mapped;
+    if (!map_block(control, file, index, mapped)) {
       report_refusal(control, session::refused_no_memory);
       return nullptr;
     }
-    auto* block = static_cast<ProcessBlock*>(memory);
     std::uint32_t expected = session::process_unused;
-    if (block->state.compare_exchange_strong(expected, session::process_claimed, std::memory_order_acq_rel)) {
-      process.first_lane = static_cast<session::Lane*>(lane);
-      return block;
+    if (mapped.block->state.compare_exchange_strong(expected, session::process_claimed,
+                                                    std::memory_order_acq_rel)) {
+      process.first_lane = mapped.lane;
+      place(process.nodes, mapped.block->nodes, grow_nodes);
+      place(process.modules, mapped.modules, grow_modules);
+      return mapped.block;
     }
-    unmap_block(memory, lane);
+    unmap_block(mapped);
   }
   report_refusal(control, session::refused_session_full);
   return nullptr;
@@ -78,15 +109,37 @@ void copy_text(char* to, std::size_t capacity, const char* from) noexcept {
   to[taken] = '\0';
 }
 
+std::uint32_t seccomp_now() noexcept {
+  char text[4096];  // about 1,500 are used
+  const long file =
+      raw_syscall(SYS_openat, AT_FDCWD, raw_argument("/proc/self/status"), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return session::unknown_seccomp;
+  const long bytes = raw_syscall(SYS_read, file, raw_argument(text), sizeof text);
+  raw_syscall(SYS_close, file);
+  if (bytes <= 0) return session::unknown_seccomp;
+  return session::seccomp_status({text, static_cast<std::size_t>(bytes)});
+}
+
+// The loader may have been told to run a program: `ld.so PROGRAM`. Then the kernel knows only the loader.
+void write_executable(ProcessBlock& block) noexcept {
+  char* const to = block.executable;
+  constexpr std::size_t room = sizeof block.executable;
+  const bool is_by_loader = getauxval(AT_BASE) == 0 && program_invocation_name != nullptr;
+  if (is_by_loader && std::strchr(program_invocation_name, '/') != nullptr) {
+    return write_absolute(to, room, program_invocation_name);
+  }
+  const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"), raw_argument(to), room - 1);
+  to[length > 0 ? length : 0] = '\0';
+}
+
 void describe_process(ProcessBlock& block) noexcept {
-  block.process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
-  block.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+  block.process_id = process.process_id;
+  block.parent_process_id = process.parent_process_id;
+  block.seccomp_at_start = seccomp_now();
   block.is_fork_child = is_fork_child ? 1 : 0;
-  block.pid_namespace = own_pid_namespace();
-  block.start_ticks = platform::read_ticks(process.ticks_are_tsc);
-  const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"),
-                                  raw_argument(block.executable), sizeof block.executable - 1);
-  block.executable[length > 0 ? length : 0] = '\0';
+  block.pid_namespace = process.pid_namespace;
+  block.start_ticks = rare_ticks(process.ticks_are_tsc);
+  write_executable(block);
   const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   copy_text(block.started_as, sizeof block.started_as, started_as == nullptr ? "" : started_as);
   block.has_no_unwind_tables = can_find_objects() ? 0 : 1;
@@ -117,13 +170,12 @@ Mode link() noexcept {
   process.stacks = (flags & session::record_stacks) != 0;
   process.free_stack_from_ticks = control->free_stack_from_ticks;
   process.sample_mean_bytes = control->sample_mean_bytes;
-  process.nodes.place.store(reinterpret_cast<std::uint64_t>(&block->nodes), std::memory_order_relaxed);
-  process.nodes.grow = grow_nodes;
   process.tables = {.block = block,
                     .nodes = &process.nodes,
+                    .modules = &process.modules,
                     .max_frames = control->max_frames,
                     .ticks_are_tsc = process.ticks_are_tsc};
-  process.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
+  remember_ids();
   describe_process(*block);
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
     report_refusal(*control, session::refused_no_memory);

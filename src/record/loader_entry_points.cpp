@@ -64,7 +64,7 @@ HEAPWRIGHT_TAIL_CALL("dlsym", "heapwright_next_dlsym", "");
 HEAPWRIGHT_HOOK int dlclose(void* handle) noexcept {
   if (real.dlclose == nullptr) real.dlclose = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
   const int result = real.dlclose(handle);
-  if (wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active) {
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active && may_read_clock()) {
     unwind::forget_unloaded(process.tables);
   }
   return result;

@@ -23,15 +23,22 @@ struct Process {
   session::Control* control;
   session::ProcessBlock* block;
   unwind::Tables tables;
-  unwind::MappedNodes nodes;
+  unwind::MappedPart nodes;
+  unwind::MappedPart modules;
   bool ticks_are_tsc;
   bool durations;
   bool stacks;
   std::uint64_t free_stack_from_ticks;  // as session::Control has it
   std::uint64_t sample_mean_bytes;
   session::Lane* first_lane;
-  std::uint32_t user_id;           // effective, when it was linked
-  std::atomic<bool> was_confined;  // inherited by fork children, as filters are
+  // What it was when it was linked, or a filter installed.
+  std::uint32_t process_id;
+  std::uint32_t parent_process_id;
+  std::uint32_t user_id;  // effective
+  std::uint32_t pid_namespace;
+  std::atomic<bool> was_confined;                // inherited by fork children, as filters are
+  std::atomic<std::uint64_t> clock_taken_ticks;  // when a thread lost it; 0: none has. Inherited
+  unwind::MappedPart starts;                     // by start_levels; inherited
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 
@@ -39,8 +46,23 @@ struct Process {
 // in a confined process. It needs no file.
 session::Lane* map_lane(std::uint32_t index, session::Lane* mapped, std::uint32_t mapped_index) noexcept;
 
-// For unwind::MappedNodes.
+// For unwind::MappedPart.
 bool grow_nodes(std::uint32_t level) noexcept;
+bool grow_modules(std::uint32_t level) noexcept;
+
+// The session's start table as far as it is mapped; it is, if necessary and possible. A process without room
+// for all of it writes to its first page.
+struct Starts {
+  session::StartEntry* first;
+  std::uint32_t count;  // 0: it cannot be mapped
+};
+Starts map_starts(session::Control& control) noexcept;
+
+// Whether the calling thread may read the clock, as is asked where it begins and in what is rare. A thread
+// inherits that from the one that starts it; where it may not ask, it is taken not to.
+bool may_read_clock() noexcept;
+// The clock; for a thread that may not read it, the time when the first one lost it.
+std::uint64_t rare_ticks(bool are_tsc) noexcept;
 
 // Whether a system call may end the process (session/layout.hpp).
 inline bool is_confined() noexcept {

@@ -223,13 +223,14 @@ int open_session() noexcept {
 void close_session(int file) noexcept { raw_syscall(SYS_close, file); }
 
 Control* map_control(int file) noexcept {
-  auto* control = static_cast<Control*>(map_shared(file, 0, session::control_bytes));
+  constexpr std::size_t bytes = session::control_without_starts_bytes;
+  auto* control = static_cast<Control*>(map_shared(file, 0, bytes));
   if (control == nullptr) return nullptr;
   if (control->magic == session::magic && control->layout_bytes == sizeof(ProcessBlock) / 4096 &&
       control->is_closed.load(std::memory_order_acquire) == 0) {
     return control;
   }
-  unmap_part(control, session::control_bytes);
+  unmap_part(control, bytes);
   return nullptr;
 }
 

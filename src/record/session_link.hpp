@@ -25,7 +25,7 @@ void remove_session_from(char** variables) noexcept;
 int open_session() noexcept;
 void close_session(int file) noexcept;
 
-// nullptr: not our session, or its collector is gone.
+// Without the start table. nullptr: not our session, or its collector is gone.
 session::Control* map_control(int file) noexcept;
 
 // Maps a part of the session's memory. Without a file (-1), its pages are reached through `control`. That

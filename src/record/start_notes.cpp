@@ -7,7 +7,6 @@
 
 #include <cstring>
 
-#include "platform/clock.hpp"
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
 #include "record/process.hpp"
@@ -26,8 +25,8 @@ void write_owner(StartEntry& entry) noexcept {
   entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
   if (is_confined()) {
     entry.user_id = process.user_id;
-    entry.parent_process_id = process.block->parent_process_id;
-    entry.pid_namespace = process.block->pid_namespace;
+    entry.parent_process_id = process.parent_process_id;
+    entry.pid_namespace = process.pid_namespace;
     entry.has_address_limit = 0;
     entry.refusal = session::refused_confined;
     return;
@@ -48,13 +47,14 @@ void wake(Control& control) noexcept {
 StartNote claim(Control& control, session::StartKind kind) noexcept {
   const std::uint32_t number = control.next_start_number.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t word = std::uint64_t{number + 1} << 32;
-  for (std::uint32_t probe = 0; word != 0 && probe < session::max_starts; ++probe) {
-    StartEntry& entry = control.starts[(number + probe) % session::max_starts];
+  const Starts starts = map_starts(control);
+  for (std::uint32_t probe = 0; word != 0 && probe < starts.count; ++probe) {
+    StartEntry& entry = starts.first[(number + probe) % starts.count];
     std::uint64_t expected = 0;
     if (!entry.word.compare_exchange_strong(expected, word, std::memory_order_acq_rel)) continue;
     entry.kind.store(0, std::memory_order_release);  // from an earlier claim
     write_owner(entry);
-    entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
+    entry.ticks = rare_ticks((control.flags & session::clock_is_tsc) != 0);
     entry.program[0] = '\0';
     // Last: a claim whose owner is killed before this is ignored.
     entry.kind.store(kind, std::memory_order_release);
@@ -64,9 +64,9 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
   return {};
 }
 
-// Writes a path that is still valid when the process is gone: its folder is prepended if there is room. A
-// name without a slash is searched for in PATH.
-void write_program(char* to, std::size_t room, const char* program) noexcept {
+}  // namespace
+
+void write_absolute(char* to, std::size_t room, const char* program) noexcept {
   const std::size_t length = std::strlen(program);
   std::size_t used = 0;
   if (program[0] != '/' && std::strchr(program, '/') != nullptr && !is_confined()) {
@@ -80,11 +80,15 @@ void write_program(char* to, std::size_t room, const char* program) noexcept {
   to[used + taken] = '\0';
 }
 
-}  // namespace
-
 pid_t own_process_id() noexcept {
-  return static_cast<pid_t>(is_confined() ? static_cast<long>(process.block->process_id)
-                                          : raw_syscall(SYS_getpid));
+  return static_cast<pid_t>(is_confined() ? static_cast<long>(process.process_id) : raw_syscall(SYS_getpid));
+}
+
+void remember_ids() noexcept {
+  process.process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
+  process.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+  process.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
+  process.pid_namespace = own_pid_namespace();
 }
 
 bool is_first_of_namespace() noexcept { return raw_syscall(SYS_getppid) == 0; }
@@ -112,7 +116,7 @@ StartNote begin_note(session::StartKind kind, const char* program) noexcept {
   if (control == nullptr) return {};
   const StartNote note = claim(*control, kind);
   if (note.entry == nullptr) return note;
-  write_program(note.entry->program, sizeof note.entry->program, program);
+  write_absolute(note.entry->program, sizeof note.entry->program, program);
   return note;
 }
 
@@ -150,9 +154,8 @@ void count_child_left_alone() noexcept {
   // A copy of the recorded process must not count in a block that may have a new owner by now; for a vfork
   // child, the block's owner is its parent.
   const auto owner = static_cast<long>(process.block->process_id);
-  if (owner == own_process_id() || owner == raw_syscall(SYS_getppid)) {  // the first if confined
-    process.block->children_left_alone.fetch_add(1, std::memory_order_relaxed);
-  }
+  const bool is_own = owner == own_process_id() || (!is_confined() && owner == raw_syscall(SYS_getppid));
+  if (is_own) process.block->children_left_alone.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace heapwright::record

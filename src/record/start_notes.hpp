@@ -26,12 +26,19 @@ session::Control* noted_session() noexcept;
 // process's own.
 pid_t own_process_id() noexcept;
 
+// Keeps the caller's ids for the time when it may not ask (record/process.hpp).
+void remember_ids() noexcept;
+
 // The inode of the caller's PID namespace, in which its ids are valid; 0 if /proc does not show it.
 std::uint32_t own_pid_namespace() noexcept;
 // A fork child that is the first of its PID namespace: it sees itself by another id than its parent does.
 bool is_first_of_namespace() noexcept;
 
 bool has_address_space_limit() noexcept;
+
+// Writes a path that is still valid when the process is gone: its folder is prepended if there is room. A
+// name without a slash is searched for in PATH.
+void write_absolute(char* to, std::size_t room, const char* program) noexcept;
 
 // Before the fork or exec.
 StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;

@@ -193,11 +193,13 @@ struct ProcessBlock {
   // Above 0: a seccomp filter was added since the start, which may kill the process for a system call that
   // the program itself never makes. From then on the recorder makes none. Written by both.
   std::atomic<std::uint32_t> is_confined;
-  alignas(4096) ModuleEntry modules[max_modules];
+  // Of the process when it was linked, as session/seccomp_status.hpp has it.
+  std::uint32_t seccomp_at_start;
   alignas(4096) PcEntry pcs[pc_table_slots];
   // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.
   alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
+  alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) Lane lanes[max_lanes];
 };
 static_assert(sizeof(ProcessBlock) % 4096 == 0);
@@ -299,6 +301,8 @@ struct Control {
   alignas(4096) StartEntry starts[max_starts];
 };
 inline constexpr std::size_t control_bytes = sizeof(Control);
+// A process maps the start table when it first starts another.
+inline constexpr std::size_t control_without_starts_bytes = offsetof(Control, starts);
 
 // False: no reader will ever empty a ring.
 inline bool is_collector_alive(const Control& control) noexcept {

@@ -3,7 +3,6 @@
 #include "unwind/loaded_objects.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 
 #include <cstring>
 
@@ -147,13 +146,8 @@ void write_path(const session::ProcessBlock& block, ModuleEntry& entry, const ch
   };
   const bool is_confined = block.is_confined.load(std::memory_order_relaxed) != 0;
   const bool is_executable = name == nullptr || *name == '\0';
-  if (is_executable && is_confined) {
+  if (is_executable) {
     append(block.executable);
-  } else if (is_executable) {
-    const long size =
-        platform::raw_syscall(SYS_readlinkat, AT_FDCWD, platform::raw_argument("/proc/self/exe"),
-                              platform::raw_argument(entry.path), static_cast<long>(capacity));
-    used = size > 0 ? static_cast<std::size_t>(size) : 0;
   } else if (starts_with(name, "linux-vdso")) {
     append("[vdso]");
   } else {
@@ -197,23 +191,40 @@ void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t e
   });
 }
 
+// Those of this process that are mapped.
+struct Modules {
+  ModuleEntry* first;
+  std::uint32_t count;
+  ModuleEntry* begin() const { return first; }
+  ModuleEntry* end() const { return first + count; }
+};
+
+// A mapping holds at least what its level says, at whatever time the level is read.
+Modules modules_of(const Tables& tables) {
+  if (tables.modules == nullptr) return {tables.block->modules, session::max_modules};
+  const std::uint32_t level = tables.modules->level();
+  return {static_cast<ModuleEntry*>(tables.modules->memory()), module_levels[level]};
+}
+
 // A program that loads libraries repeatedly would fill the table with one set of slots each time. Only a
 // build id shows that it is the same library.
-void revive_pcs(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id) {
+void revive_pcs(const Tables& tables, const LoadedObject& object, const BuildId& id) {
   if (id.size_bytes == 0) return;
+  session::ProcessBlock& block = *tables.block;
+  const Modules modules = modules_of(tables);
   for_each_pc(block, object.tables.start, object.tables.end, [&](session::PcEntry& entry, std::uint64_t key) {
     if ((key & session::pc_key_dead) == 0) return;
     const std::uint32_t module = block.pc_modules[&entry - block.pcs].load(std::memory_order_relaxed);
-    if (module == 0 || !is_same(block.modules[module - 1], object, id)) return;
+    if (module == 0 || module > modules.count || !is_same(modules.first[module - 1], object, id)) return;
     entry.key.fetch_and(~session::pc_key_dead, std::memory_order_relaxed);
   });
 }
 
-void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc) {
+void retire(const Tables& tables, ModuleEntry& entry) {
   std::uint64_t expected = 0;
-  const std::uint64_t now = platform::read_ticks(ticks_are_tsc);
+  const std::uint64_t now = platform::read_ticks(tables.ticks_are_tsc);
   if (!entry.unloaded_ticks.compare_exchange_strong(expected, now, std::memory_order_relaxed)) return;
-  kill_pcs(block, entry.start, entry.end);
+  kill_pcs(*tables.block, entry.start, entry.end);
   epoch.fetch_add(1, std::memory_order_release);
 }
 
@@ -225,16 +236,16 @@ void wait_until_written(const ModuleEntry& entry) {
   }
 }
 
-void write_module(session::ProcessBlock& block, std::uint32_t index, const LoadedObject& object,
-                  const BuildId& id, bool ticks_are_tsc) {
-  ModuleEntry& entry = block.modules[index];
+void write_module(const Tables& tables, ModuleEntry& entry, std::uint32_t index, const LoadedObject& object,
+                  const BuildId& id) {
+  session::ProcessBlock& block = *tables.block;
   entry.start = object.tables.start;
   entry.end = object.tables.end;
   entry.bias = object.tables.bias;
   entry.build_id_bytes = id.size_bytes;
   std::memcpy(entry.build_id, id.bytes, id.size_bytes);
   write_path(block, entry, object.name);
-  entry.loaded_ticks = platform::read_ticks(ticks_are_tsc);
+  entry.loaded_ticks = platform::read_ticks(tables.ticks_are_tsc);
   entry.unloaded_ticks.store(0, std::memory_order_relaxed);
   entry.state.store(module_ready, std::memory_order_release);
   std::uint32_t count = block.module_count.load(std::memory_order_relaxed);
@@ -243,21 +254,30 @@ void write_module(session::ProcessBlock& block, std::uint32_t index, const Loade
   }
 }
 
-std::uint32_t add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id,
-                         bool ticks_are_tsc) {
-  for (std::uint32_t index = 0; index < session::max_modules; ++index) {
-    ModuleEntry& entry = block.modules[index];
+// Whether module `index` can be reached, now or before.
+bool has_module(const Tables& tables, std::uint32_t index) {
+  if (tables.modules == nullptr) return index < session::max_modules;
+  while (index >= module_levels[tables.modules->level()]) {
+    const std::uint32_t next = tables.modules->level() + 1;
+    if (next > last_module_level || !tables.modules->grow(next)) return false;
+  }
+  return true;
+}
+
+std::uint32_t add_module(const Tables& tables, const LoadedObject& object, const BuildId& id) {
+  for (std::uint32_t index = 0; has_module(tables, index); ++index) {
+    ModuleEntry& entry = modules_of(tables).first[index];
     std::uint32_t state = module_free;
     if (entry.state.compare_exchange_strong(state, module_being_written, std::memory_order_acquire)) {
-      revive_pcs(block, object, id);
-      write_module(block, index, object, id, ticks_are_tsc);
+      revive_pcs(tables, object, id);
+      write_module(tables, entry, index, object, id);
       return index;
     }
     if (state == module_being_written) wait_until_written(entry);
     if (!is_loaded(entry)) continue;
     if (is_same(entry, object, id)) return index;
     const bool overlaps = entry.start < object.tables.end && object.tables.start < entry.end;
-    if (overlaps) retire(block, entry, ticks_are_tsc);
+    if (overlaps) retire(tables, entry);
   }
   return no_module;
 }
@@ -289,25 +309,27 @@ bool is_code_of(const LoadedObject& object, std::uint64_t address) noexcept {
   return false;
 }
 
-std::uint32_t note_module(session::ProcessBlock& block, const LoadedObject& object,
-                          bool ticks_are_tsc) noexcept {
+std::uint32_t note_module(const Tables& tables, const LoadedObject& object) noexcept {
   const BuildId id = read_build_id(object);
   std::atomic<std::uint32_t>& hint = hint_for(object.tables.start);
-  const std::uint32_t hinted = hint.load(std::memory_order_relaxed) & (session::max_modules - 1);
-  if (is_loaded(block.modules[hinted]) && is_same(block.modules[hinted], object, id)) return hinted;
-  const std::uint32_t index = add_module(block, object, id, ticks_are_tsc);
+  const std::uint32_t hinted = hint.load(std::memory_order_relaxed);
+  const Modules modules = modules_of(tables);
+  const bool is_hit = hinted < modules.count && is_loaded(modules.first[hinted]) &&
+                      is_same(modules.first[hinted], object, id);
+  if (is_hit) return hinted;
+  const std::uint32_t index = add_module(tables, object, id);
   if (index != no_module) hint.store(index, std::memory_order_relaxed);
   return index;
 }
 
-void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) noexcept {
-  for (ModuleEntry& entry : block.modules) {
+void retire_unloaded_modules(const Tables& tables) noexcept {
+  for (ModuleEntry& entry : modules_of(tables)) {
     if (entry.state.load(std::memory_order_relaxed) == module_free) break;
     if (!is_loaded(entry)) continue;
     LoadedObject object;
     const bool is_there =
         find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object));
-    if (!is_there) retire(block, entry, ticks_are_tsc);
+    if (!is_there) retire(tables, entry);
   }
 }
 

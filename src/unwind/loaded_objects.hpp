@@ -7,6 +7,7 @@
 
 #include "session/layout.hpp"
 #include "unwind/call_frame_rules.hpp"
+#include "unwind/tables.hpp"
 
 namespace heapwright::unwind {
 
@@ -21,14 +22,18 @@ bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept;
 // Whether it is in an executable segment of `object`.
 bool is_code_of(const LoadedObject& object, std::uint64_t address) noexcept;
 
-// Ensures that `object` is in block.modules and returns its index; no_module: there is no room. Retires a
-// module at the same place, whose unloading was not seen.
+// How many modules are mapped at each level of Tables::modules. The first is a whole number of pages.
+inline constexpr std::uint32_t module_levels[] = {256, 2048, session::max_modules};
+inline constexpr std::uint32_t last_module_level = sizeof module_levels / sizeof module_levels[0] - 1;
+static_assert(module_levels[0] * sizeof(session::ModuleEntry) % 4096 == 0);
+
+// Ensures that `object` is in the table of modules and returns its index; no_module: there is no room.
+// Retires a module at the same place, whose unloading was not seen.
 inline constexpr std::uint32_t no_module = ~0U;
-std::uint32_t note_module(session::ProcessBlock& block, const LoadedObject& object,
-                          bool ticks_are_tsc) noexcept;
+std::uint32_t note_module(const Tables& tables, const LoadedObject& object) noexcept;
 
 // Retires every module that is no longer loaded.
-void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) noexcept;
+void retire_unloaded_modules(const Tables& tables) noexcept;
 
 // Changes whenever a module is retired: stacks stored before may contain its dead program counters.
 std::uint32_t module_epoch() noexcept;

@@ -76,8 +76,7 @@ constexpr std::uint32_t line_is_full = ~0U;
 // Whether a level is mapped, now or before.
 bool has_level(const Tables& tables, std::uint32_t level) {
   if (tables.nodes == nullptr) return true;
-  const std::uint64_t place = tables.nodes->place.load(std::memory_order_acquire);
-  return (place & MappedNodes::level_mask) >= level || tables.nodes->grow(level);
+  return tables.nodes->level() >= level || tables.nodes->grow(level);
 }
 
 // Beyond the parent's page: first the pages shared by all overflow of that page, then anywhere in the level.

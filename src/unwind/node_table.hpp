@@ -28,8 +28,7 @@ inline constexpr std::uint32_t last_node_level = sizeof node_levels / sizeof nod
 // The nodes that this thread has seen are mapped there.
 inline session::NodeWord* nodes_of(const Tables& tables) {
   if (tables.nodes == nullptr) return tables.block->nodes;
-  return reinterpret_cast<session::NodeWord*>(tables.nodes->place.load(std::memory_order_acquire) &
-                                              ~MappedNodes::level_mask);
+  return static_cast<session::NodeWord*>(tables.nodes->memory());
 }
 
 inline std::uint64_t node_word(std::uint32_t parent, std::uint32_t frame) {

@@ -12,7 +12,8 @@ using session::PcEntry;
 constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
 
 // Concurrent evaluations of one pc store the same rule.
-Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, bool ticks_are_tsc) {
+Rule evaluate(const Tables& tables, PcEntry& entry, std::uint64_t key) {
+  session::ProcessBlock& block = *tables.block;
   const std::uint64_t pc = key & session::pc_mask;
   const bool is_exact = (key & session::pc_key_exact) != 0;
   // Where objects cannot be looked up, the object is only unknown.
@@ -21,7 +22,7 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
   const bool may_have_frame = !is_exact && block.has_no_unwind_tables == 0;
   LoadedObject object;
   if (find_loaded_object(is_exact ? pc : pc - 1, object)) {
-    const std::uint32_t module = note_module(block, object, ticks_are_tsc);
+    const std::uint32_t module = note_module(tables, object);
     if (module != no_module) {
       block.pc_modules[&entry - block.pcs].store(static_cast<std::uint16_t>(module + 1),
                                                  std::memory_order_relaxed);
@@ -54,18 +55,19 @@ bool has_dead_slot(const session::ProcessBlock& block, std::uint64_t key) {
 }
 
 // Makes the slots of a reloaded library live again.
-void note_module_of(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) {
+void note_module_of(const Tables& tables, std::uint64_t key) {
   const std::uint64_t pc = key & session::pc_mask;
   LoadedObject object;
   if (find_loaded_object((key & session::pc_key_exact) != 0 ? pc : pc - 1, object)) {
-    note_module(block, object, ticks_are_tsc);
+    note_module(tables, object);
   }
 }
 
 }  // namespace
 
-KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept {
-  if (has_dead_slot(block, key)) note_module_of(block, key, ticks_are_tsc);
+KnownPc find_new_pc(const Tables& tables, std::uint64_t key) noexcept {
+  session::ProcessBlock& block = *tables.block;
+  if (has_dead_slot(block, key)) note_module_of(tables, key);
   const std::uint32_t home = pc_home_slot(key);
   for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
     const std::uint32_t slot = (home + probe) & (session::pc_table_slots - 1);
@@ -81,7 +83,7 @@ KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_
     if (found != key) continue;
     const Rule known{entry.rule.load(std::memory_order_relaxed)};
     const bool is_known = known.type() != RuleType::not_evaluated && known.type() != RuleType::no_object;
-    return {slot, is_known ? known : evaluate(block, entry, key, ticks_are_tsc)};
+    return {slot, is_known ? known : evaluate(tables, entry, key)};
   }
   return {KnownPc::table_is_full, Rule{}};
 }

@@ -6,6 +6,7 @@
 
 #include "session/layout.hpp"
 #include "unwind/rule.hpp"
+#include "unwind/tables.hpp"
 
 namespace heapwright::unwind {
 
@@ -24,10 +25,11 @@ inline std::uint32_t pc_home_slot(std::uint64_t key) {
 }
 
 // The part of find_pc() that evaluates rules and claims slots.
-KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept;
+KnownPc find_new_pc(const Tables& tables, std::uint64_t key) noexcept;
 
 // `key` is the pc, with pc_key_exact for an interrupted frame.
-inline KnownPc find_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept {
+inline KnownPc find_pc(const Tables& tables, std::uint64_t key) noexcept {
+  const session::ProcessBlock& block = *tables.block;
   const std::uint32_t home = pc_home_slot(key);
   for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
     const std::uint32_t slot = (home + probe) & (session::pc_table_slots - 1);
@@ -41,7 +43,7 @@ inline KnownPc find_pc(session::ProcessBlock& block, std::uint64_t key, bool tic
     }
     if (found == 0) break;
   }
-  return find_new_pc(block, key, ticks_are_tsc);
+  return find_new_pc(tables, key);
 }
 
 }  // namespace heapwright::unwind

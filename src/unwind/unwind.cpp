@@ -56,8 +56,7 @@ class Walk {
         candidate_(stack.frames() + stack.depth - 1),
         splice_limit_(stack.frames() + splice_limit),
         first_(stack.frames() + scratch_end),
-        full_(first_ - bounded_frames(tables.max_frames)),
-        ticks_are_tsc_(tables.ticks_are_tsc) {
+        full_(first_ - bounded_frames(tables.max_frames)) {
     point_.bounds.enter(stack.own, start.sp);
   }
 
@@ -78,7 +77,7 @@ class Walk {
       if (is_known) {
         known = {candidate_->facts.pc_number(), rule_of(block_, *candidate_)};
       } else {
-        known = find_pc(block_, point_.at.key, ticks_are_tsc_);
+        known = find_pc(tables_, point_.at.key);
         if (known.number == KnownPc::table_is_full) [[unlikely]] {
           return false;
         }
@@ -210,7 +209,6 @@ class Walk {
   Frame* first_;       // outermost collected frame
   const Frame* full_;  // limit for first_
   std::uint32_t kept_ = 0;
-  bool ticks_are_tsc_;
 };
 
 // The marks take the first nodes of a process, when there certainly is room. Runs before a thread's first
@@ -269,8 +267,6 @@ std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook
   return walk(tables, stack, start, splice_limit);
 }
 
-void forget_unloaded(const Tables& tables) noexcept {
-  retire_unloaded_modules(*tables.block, tables.ticks_are_tsc);
-}
+void forget_unloaded(const Tables& tables) noexcept { retire_unloaded_modules(tables); }
 
 }  // namespace heapwright::unwind

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from attaching import answer, python, refused
-from conftest import build, command
+from conftest import build, command, programs
 from counting import ask, count, environment
 
 
@@ -278,4 +278,18 @@ def test_a_refused_process_keeps_nothing_of_ours(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
         assert sorted(one.name for one in Path(f"/proc/{process.pid}/fd").iterdir()) == before
         assert ask("count", "--pid", str(process.pid), "--for", "0.1").returncode == 0
+        process.kill()
+
+
+def test_a_process_without_a_clock_is_refused_and_goes_on(tmp_path: Path) -> None:
+    """The kernel would kill it for the first clock that is read in it."""
+    with subprocess.Popen([programs / "gives_up_clock", "wait"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        for words in (("record", "--output", str(tmp_path / "a.heapwright")), ("count", "--for", "0.1")):
+            result = ask(words[0], "--pid", str(process.pid), *words[1:])
+            assert result.returncode == 2
+            assert "has given up the clock" in result.stderr
+            assert result.stderr.count("\n") == 1
+        assert process.poll() is None
         process.kill()

@@ -18,7 +18,7 @@ PAIRS = 100_000  # twenty rings
 GOOD = 4
 
 
-@pytest.mark.parametrize("way", ["prctl", "syscall", "raw"])
+@pytest.mark.parametrize("way", ["prctl", "syscall", "raw", "soon"])
 def test_the_recorder_asks_nothing_of_the_kernel(record: Record, way: str) -> None:
     alone = subprocess.run([programs / "confines_itself", way, str(PAIRS)], check=False, capture_output=True)
     assert alone.returncode == GOOD
@@ -35,12 +35,33 @@ def test_a_filter_beside_an_inherited_one_is_seen(record: Record) -> None:
     assert differences(recording.said, recording.traces()) == []
 
 
+@pytest.mark.parametrize("children", [[], ["--children"]])
+def test_a_child_that_is_not_recorded_confines_itself(record: Record, children: list[str]) -> None:
+    """It has the recorder's hooks, too, and they may not ask who it is."""
+    recording = record("confines_itself", "prctl", PAIRS, "fork", "child", options=children)
+    assert recording.status == GOOD, recording.errors
+
+
 def test_a_thread_without_a_clock_is_counted(record: Record) -> None:
     """The strict mode takes the time stamp counter as well: what cannot be recorded is counted."""
     recording = record("confines_itself", "strict", PAIRS)
     assert recording.status == GOOD, recording.errors
     assert recording.trace().count("allocated", "malloc", 28001) == 100
     assert recording.trace().facts["dropped"] == 2 * PAIRS
+
+
+@pytest.mark.parametrize("way", ["prctl", "syscall"])
+@pytest.mark.parametrize("children", [[], ["--children"]])
+def test_threads_and_children_of_a_thread_without_a_clock(
+    record: Record, way: str, children: list[str]
+) -> None:
+    """They inherit that they may not read the time stamp counter: the kernel would kill them for it."""
+    recording = record("gives_up_clock", way, options=children)
+    assert recording.status == GOOD, recording.errors
+    trace = next(trace for trace in recording.traces() if trace.count("allocated", "malloc", 28001))
+    assert trace.count("allocated", "malloc", 28001) == 100
+    assert trace.count("allocated", "malloc", 28002) == 0
+    assert trace.facts["dropped"] >= 200
 
 
 def test_a_confined_program_forks(record: Record) -> None:

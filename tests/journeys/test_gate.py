@@ -234,3 +234,24 @@ def test_cmake_and_ctest(tmp_path: Path) -> None:
     assert "1 tests failed out of 2" in said
     assert "site serve: allocations 3, 1 above the limit of 2: at serve" in " ".join(said.split())
     assert 'failures="0"' in (user / "build/kept.xml").read_text()
+
+
+def test_a_limit_of_a_site_needs_stacks_that_reach_it(
+    tmp_path: Path, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Allocations whose stacks are cut within a library of the system may be of any site."""
+    path = record("libc_allocates", options=["--max-frames", "1"]).paths()[0]
+    budget = tmp_path / "heap.toml"
+    site = "[[site]]\nname = 'main'\noptional = true\n"
+
+    def status(text: str, *words: str) -> int:
+        budget.write_text(text)
+        return run_command(["gate", str(budget), str(path), *words])
+
+    assert status(f"{site}calls = 5\n") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "site main: allocations may be above its limit, as" in said
+    assert "they are deeper than the limit (--max-frames)" in said
+    assert status(f"{site}calls = 5\n", "--anyway") == 0
+    assert status(f"{site}calls = 100000\n") == 0
+    assert status("[program]\ncalls = 100000\n") == 0

@@ -103,7 +103,8 @@ def test_without_frame_pointers_too_the_stack_is_cut(record: Record) -> None:
     stacks = [function_names(trace, stack, "no_tables_frameless") for stack in trace.facts["stacks"]]
     assert stacks == [["deep", "(no tables)"]] * len(stacks)
     head = subprocess.run([command, "explain", trace.path], capture_output=True, text=True, check=True).stdout
-    assert "100 % of stacks are cut: no unwind information in no_tables_frameless" in " ".join(head.split())
+    said = "100 % of allocations' stacks are cut: no unwind information in no_tables_frameless"
+    assert said in " ".join(head.split())
 
 
 def test_constructors_of_libraries_are_called_by_the_loader_first_of_all(record: Record) -> None:

@@ -248,7 +248,7 @@ def test_more_processes_than_a_session_holds_are_named(record: Record, summary: 
     assert "more than 4096 processes ran at once" in said("info", parent.path)
 
 
-@pytest.mark.parametrize("kilobytes", [5_000, 8_000, 11_000])
+@pytest.mark.parametrize("kilobytes", [4_500, 5_000, 6_000])
 def test_a_child_whose_address_space_is_too_small_is_named(
     record: Record, summary: Path, kilobytes: int
 ) -> None:

@@ -2,8 +2,10 @@
 // A sandbox as strict as they come: after its start, only write and the end of the program are allowed, and
 // any other system call kills it. Its heap calls need none.
 //
-//   confines_itself prctl|syscall|raw|strict PAIRS [fork]   more pairs than a ring holds
-//   With "fork", clone and wait4 are allowed too, and a child makes the pairs.
+//   confines_itself prctl|syscall|raw|soon|strict PAIRS [fork] [child]   more pairs than a ring holds
+//   "soon" is "raw" at once, before anybody has looked at the process. With "fork", clone and wait4 are
+//   allowed too, and a child makes the pairs. With "child", all of it happens in a child of the first
+//   process.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -28,9 +30,9 @@ long raw(long number, long a, long b, long c) {
 }
 
 // Other code than libc's installs it: nothing of the process sees that. /proc shows the process for a while
-// without it, and with it.
-long install_unseen(const sock_fprog& filter) {
-  usleep(200'000);
+// without it, unless that is to be soon, and with it.
+long install_unseen(const sock_fprog& filter, bool soon) {
+  if (!soon) usleep(200'000);
   const long result = raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, reinterpret_cast<long>(&filter));
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -43,7 +45,16 @@ long confine(const std::string& way, const sock_fprog& filter) {
   if (way == "strict") return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   if (way == "prctl") return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
   if (way == "syscall") return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
-  return install_unseen(filter);
+  return install_unseen(filter, way == "soon");
+}
+
+// Returns in the child; the parent ends as it does.
+void go_on_in_child() {
+  const pid_t child = fork();
+  if (child == 0) return;
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  std::exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 [[gnu::noinline]] void make_pair(std::size_t size) { std::free(keep(std::malloc(size))); }
@@ -57,7 +68,8 @@ long confine(const std::string& way, const sock_fprog& filter) {
 int main(int count, char** arguments) {
   REQUIRE(count >= 3);
   const long pairs = std::atol(arguments[2]);
-  const bool forks = count > 3;
+  const bool forks = count > 3 && arguments[3] == std::string("fork");
+  if (arguments[count - 1] == std::string("child")) go_on_in_child();
   make_pair(1U << 20U);  // so that the break need not move again
   for (int i = 0; i < 100; ++i) make_pair(28'001);
   say("allocated 100 28001 malloc\nreleased 100 28001 free\n");

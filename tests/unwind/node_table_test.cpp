@@ -39,7 +39,7 @@ TEST(NodeTable, HoldsATreeOfTwoMillion) {
 }
 
 // Levels that are "mapped" at the place of the whole table.
-MappedNodes mapped_nodes;
+MappedPart mapped_nodes;
 std::uint32_t highest_level;
 bool grow_to(std::uint32_t level) noexcept {
   if (level > highest_level) return false;
@@ -57,7 +57,7 @@ Tables begin_growing(TestProcess& process, std::uint32_t highest) {
 }
 
 std::uint32_t mapped_level() {
-  return static_cast<std::uint32_t>(mapped_nodes.place & MappedNodes::level_mask);
+  return static_cast<std::uint32_t>(mapped_nodes.place & MappedPart::level_mask);
 }
 
 TEST(NodeTable, GrowsByLevelsAndKeepsWhatItHas) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include <atomic>
@@ -24,6 +25,9 @@ class TestProcess {
     void* memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     tables_.block = static_cast<session::ProcessBlock*>(memory);
+    // As the recorder writes it.
+    session::ProcessBlock& made = *tables_.block;
+    if (readlink("/proc/self/exe", made.executable, sizeof made.executable - 1) < 0) made.executable[0] = 0;
     static std::atomic<std::uint64_t> next_number{1};
     number_ = next_number.fetch_add(1);
     current = this;

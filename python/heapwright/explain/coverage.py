@@ -35,7 +35,7 @@ def record(report: Report) -> Answer:
         "dropped": completeness.dropped,
         "sequence_gaps": completeness.sequence_gaps,
         "reasons": list(completeness.reasons),
-        "cut_stacks": report.trace.cut_stacks().lines(),
+        "cut_stacks": report.trace.cut_stacks(report.facts).lines(),
     }
 
 

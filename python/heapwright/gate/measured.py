@@ -14,6 +14,7 @@ from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
+from heapwright.gate.hidden_calls import hidden_calls, unproven
 from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
 from heapwright.gate.run_figures import Most, RunFigures, wildcard
 from heapwright.gate.site_costs import SiteCost, costs_of
@@ -29,7 +30,7 @@ class Measured(NamedTuple):
     """places: the sites of each rule that names some. sites: of the whole program, most calls first.
 
     most: for a phase or scope above its limit, by the rule's number and the figure.
-    lost: why calls are missing, as the calls themselves show."""
+    lost: why calls are missing, as the calls themselves show, or may belong to a site that does not count them."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
@@ -86,7 +87,15 @@ class _Reading:
             if (found := of_runs[rule.kind].most_of(rule, key))
         }
         costs = costs_of(self._sites, self._whole, self._stays(), self._growth)
-        return Measured(figures, places, costs, most, self._trace.lost_calls(self._whole))
+        return Measured(figures, places, costs, most, self._lost(figures))
+
+    def _lost(self, figures: Sequence[Figures]) -> list[str]:
+        reasons = list(self._trace.lost_calls(self._whole))
+        hidden = hidden_calls(self._trace, self._whole)
+        for rule, own in zip(self._budget.rules, figures, strict=True):
+            if rule.kind == SITE:
+                reasons += unproven(rule, own, hidden)
+        return reasons
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import native
 from heapwright.model import sites as site_groups
-from heapwright.model.cut_stacks import CutStacks, cut_stacks
+from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -191,15 +191,21 @@ class Trace:
         rows = native.mapped_memory_of(self._reader, from_ns, to_ns, most_scans)
         return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]
 
-    def cut_stacks(self) -> CutStacks:
-        """Which stacks did not reach their outermost frame."""
-        tree, modules = self.stack_columns, self.frame_columns["module"]
+    def cut_stacks(self, facts: Facts | None = None) -> CutStacks:
+        """Which stacks did not reach their outermost frame: allocations' with facts, else as they differ."""
+        tree = self.stack_columns
+        allocations = None if facts is None else facts.stacks["allocations"]
+        return cut_stacks(tree["parent"].tolist(), tree["frame"].tolist(), self._library_of, allocations)
 
-        def library(frame: int) -> str:
-            module = modules[frame] if frame < len(modules) else len(self.modules)
-            return self.modules[module].name if module < len(self.modules) else "code of no file"
+    def why_cut(self) -> list[str]:
+        """By stack, why it did not reach its outermost frame; empty: it did."""
+        tree = self.stack_columns
+        return why_cut(tree["parent"].tolist(), tree["frame"].tolist(), self._library_of)
 
-        return cut_stacks(tree["parent"].tolist(), tree["frame"].tolist(), library)
+    def _library_of(self, frame: int) -> str:
+        modules = self.frame_columns["module"]
+        module = modules[frame] if frame < len(modules) else len(self.modules)
+        return self.modules[module].name if module < len(self.modules) else "code of no file"
 
     def stack(self, stack: int) -> list[Location]:
         """All locations of a stack, innermost first, plumbing included."""

@@ -64,14 +64,17 @@ struct alignas(64) StackMemory {
 inline constexpr std::uint64_t replaced_bytes = mapped_bytes + sizeof(SampledMemory);
 inline constexpr std::uint64_t area_bytes = replaced_bytes + max_threads * std::uint64_t{sizeof(StackMemory)};
 
+// Where libc keeps the thread pointer itself.
+inline constexpr std::uint64_t own_address_offset = 0x10;
+
 struct RecordingAgent {
   agent::Agent common{};
   session::Control* control{};
   session::ProcessBlock* block{};
   SampledMemory* sampled{};
   StackMemory* stacks{};
-  // Offset from the thread pointer of 4 bytes that differ between successive threads with the same thread
-  // pointer.
+  // Offset from the thread pointer of the thread's id; own_address_offset: of 4 bytes that differ between
+  // most successive threads with the same thread pointer.
   std::uint64_t identity_offset{};
   // The loader's function; nullptr: libc has none.
   int (*find_object)(void*, void*){};

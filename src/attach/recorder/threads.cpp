@@ -61,6 +61,12 @@ void leave_lane(const Thread& thread, std::uint64_t identity) noexcept {
   thread.lane->state.compare_exchange_strong(expected, session::lane_exiting, std::memory_order_release);
 }
 
+// Of the calling thread, whose identity it is. libc keeps the id; a filter may forbid to ask the kernel.
+std::uint32_t thread_id_in(std::uint64_t identity) noexcept {
+  if (heapwright_agent.identity_offset != own_address_offset) return static_cast<std::uint32_t>(identity);
+  return static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
+}
+
 // The entry belongs to the caller, which has marked it with being_taken.
 Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
@@ -79,8 +85,8 @@ Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
     thread.head = 0;
     thread.ring_mask = session::ring_slots_of(index) - 1;
     thread.limit = (thread.ring_mask + 1) / 2;
-    record::begin_lane(lane, static_cast<std::uint32_t>(raw_syscall(SYS_gettid)),
-                       platform::read_ticks(ticks_are_tsc()), __builtin_frame_address(0));
+    record::begin_lane(lane, thread_id_in(identity), platform::read_ticks(ticks_are_tsc()),
+                       __builtin_frame_address(0));
     thread.generation = lane.generation.load(std::memory_order_relaxed);
     __atomic_add_fetch(&heapwright_agent.claims[index], 1, __ATOMIC_RELEASE);
   }
