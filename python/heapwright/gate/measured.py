@@ -30,7 +30,7 @@ class Measured(NamedTuple):
     """places: the sites of each rule that names some. sites: of the whole program, most calls first.
 
     most: for a phase or scope above its limit, by the rule's number and the figure.
-    lost: why calls are missing, as the calls themselves show, or may belong to a site that does not count them."""
+    lost: why calls are missing, as the calls themselves show, or may belong to a site that lacks them."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
