@@ -135,8 +135,9 @@ void Attachment::refuse_without_clock(RemoteCalls& call) const {
   const long result = call(SYS_prctl, PR_GET_TSC, region_.agent());
   const bool has_clock = result != 0 || memory_.value_at<int>(region_.agent()) != PR_TSC_SIGSEGV;
   memory_.must_put(region_.agent(), before);
-  if (!has_clock)
+  if (!has_clock) {
     throw Refusal("it has given up the clock (PR_SET_TSC), which would be read in its heap calls");
+  }
 }
 
 void Attachment::map_region(RemoteCalls& call) const {
