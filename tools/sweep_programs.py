@@ -92,7 +92,7 @@ def sweep(program: Path, argument: str) -> Outcome:
             differences += problems_of_recording(summary)
         traces = [heapwright.open(path).cut_stacks() for path in sorted(folder.glob("*.heapwright"))]
         cut = tuple(reason for trace in traces for reason in trace.reasons)
-        return Outcome(program, "", tuple(differences), sum(trace.stacks for trace in traces), cut)
+        return Outcome(program, "", tuple(differences), sum(trace.total for trace in traces), cut)
 
 
 def is_program(path: Path) -> bool:

@@ -56,9 +56,7 @@ Tables begin_growing(TestProcess& process, std::uint32_t highest) {
   return tables;
 }
 
-std::uint32_t mapped_level() {
-  return static_cast<std::uint32_t>(mapped_nodes.place & MappedPart::level_mask);
-}
+std::uint32_t mapped_level() { return mapped_nodes.level(); }
 
 TEST(NodeTable, GrowsByLevelsAndKeepsWhatItHas) {
   TestProcess process;
