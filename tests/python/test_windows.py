@@ -11,12 +11,13 @@ from written_traces import FREE, MALLOC, Command, MadeTrace, small_trace
 END_EXITED, END_SIZE, END_DURATION, END_STOPPED = 1, 4, 5, 7
 
 
-def made(reason: int = END_EXITED) -> MadeTrace:
-    """A process of 10 ms: one block from before, one that lives at the pause, one leak after it."""
+def made(reason: int = END_EXITED, *, has_earlier: bool = True) -> MadeTrace:
+    """A process of 10 ms: a block from before is freed, one lives at the pause, one leak after it."""
     trace = small_trace()
     trace.lines = [line for line in trace.lines if not line.startswith(("event", "thread", "memory"))]
     trace.line("thread", 0, 100, "main", 0, 0)
-    trace.event(FREE, 0x9000, at=1_500_000)
+    if has_earlier:
+        trace.event(FREE, 0x9000, at=1_500_000)
     trace.event(MALLOC, 0x1000, 1000, at=2_000_000, stack=2)
     trace.event(MALLOC, 0x2000, 70, at=7_000_000, stack=3)
     trace.end = f"end {reason} 0 10000000"
@@ -37,13 +38,24 @@ def explained(command: Command, path: Path, *options: str) -> dict:
 
 
 def test_a_whole_run_is_called_complete(command: Command, tmp_path: Path) -> None:
-    path = made().write(tmp_path / "x.heapwright")
+    path = made(has_earlier=False).write(tmp_path / "x.heapwright")
     completeness = explained(command, path)["summary"]["completeness"]
     assert completeness["is_complete"]
     assert completeness["covers_whole_run"]
     assert completeness["coverage"] == [{"from_ns": 0, "to_ns": 10_000_000}]
     said = command("explain", path).out
     assert "complete: every call is in the trace" in said
+
+
+def test_a_freed_block_without_an_allocation_argues_against_complete(
+    command: Command, tmp_path: Path
+) -> None:
+    path = made().write(tmp_path / "x.heapwright")
+    completeness = explained(command, path)["summary"]["completeness"]
+    assert not completeness["is_complete"]
+    assert completeness["reasons"] == ["1 block was freed whose allocation is missing"]
+    said = command("explain", path).out
+    assert "INCOMPLETE RECORDING: 1 block was freed whose allocation is missing" in " ".join(said.split())
     assert "1 free of a block not in the trace" in said
 
 
