@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -320,3 +321,21 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path) -> None:
         preexec_fn=heed_ctrl_c,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "heapwright: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("limit_bytes", "advice"),
+    [(1 << 30, "raise the address space limit"), (resource.RLIM_INFINITY, "--from and --until")],
+)
+def test_out_of_memory_says_what_to_do(
+    limit_bytes: int, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def runs_out(_: list[str]) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr("heapwright.cli._run_command_line", runs_out)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (limit_bytes, limit_bytes))
+    assert run_command(["info", "x"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("heapwright: out of memory; ")
+    assert advice in said

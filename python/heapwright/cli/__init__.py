@@ -76,12 +76,21 @@ def _run(arguments: list[str]) -> int:
         streams.give_up_output()
         return _fail(streams.reason_of(error))
     except MemoryError:
-        return _fail("out of memory; select a part of the trace with --from and --until")
+        return _fail(_out_of_memory())
     except Exception as error:
         if not _is_for_the_user(error):
             raise
         return _fail(str(error))
     return code
+
+
+def _out_of_memory() -> str:
+    """What to do: a limit comes before the size of the trace."""
+    import resource  # rarely needed
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        return "out of memory; raise the address space limit (ulimit -v unlimited)"
+    return "out of memory; select a part of the trace with --from and --until"
 
 
 def _run_command_line(arguments: list[str]) -> int:
