@@ -38,7 +38,7 @@ struct Process {
   std::uint32_t pid_namespace;
   std::atomic<bool> was_confined;                // inherited by fork children, as filters are
   std::atomic<std::uint64_t> clock_taken_ticks;  // when a thread lost it; 0: none has. Inherited
-  unwind::MappedPart starts;                     // by start_levels; inherited
+  unwind::MappedPart starts;                     // by the levels of map_starts(); inherited
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
 

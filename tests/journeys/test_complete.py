@@ -59,6 +59,8 @@ def test_a_program_under_an_explicit_loader_is_recorded(record: Record) -> None:
     assert recording.status == 0, recording.errors
     assert differences(recording.said, recording.traces()) == []
     assert recording.trace().problems() == []
+    trace = heapwright.open(recording.paths()[0])
+    assert str(programs / "own_pool") in [module.path for module in trace.modules]
 
 
 @pytest.mark.skipif(not TCMALLOC.exists(), reason="libgoogle-perftools4 is not installed")
