@@ -31,7 +31,11 @@ def run_pairs(tmp_path: Path, *options: str, count: int = 3_000_000) -> "subproc
 
 def explain(path: Path) -> str:
     result = subprocess.run(
-        [command, "explain", path, "--unchecked"], capture_output=True, text=True, check=False, timeout=60
+        [command, "explain", path, "--all", "--unchecked"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

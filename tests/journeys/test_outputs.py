@@ -25,6 +25,7 @@ EVERY = {
     "run to json": ["run", "--json", "--", "true"],
     "explain": ["explain", "{trace}"],
     "explain with options": ["explain", "{trace}", "--top", "3"],
+    "explain at length": ["explain", "{trace}", "--all"],
     "explain to json": ["explain", "{trace}", "--json"],
     "sql": ["sql", "{trace}", "select 'µ•→' as sign, * from event"],
     "sql to csv": ["sql", "{trace}", "select * from event", "--csv"],

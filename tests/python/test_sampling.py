@@ -67,7 +67,7 @@ def test_what_samples_cannot_tell_is_not_answered(command: Command, path: Path) 
     assert {"temporaries", "time", "latency", "slow_calls", "realloc"} <= NOT_ANSWERED
     summary = document["summary"]
     assert summary["temporaries"] is summary["allocator_share"] is summary["totals"]["allocator_ns"] is None
-    said = command("explain", path).out
+    said = command("explain", path, "--all").out
     assert said.count("not available from samples: ") == len(NOT_ANSWERED)
     assert "complete: every call is in the trace" not in said
     assert "every sampled call is in the trace" in said

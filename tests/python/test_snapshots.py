@@ -67,7 +67,8 @@ def compare(name: str, text: str) -> None:
 
 SQL = f"select {HUGE}::ubigint as largest, -1 as least, function, library, line from site order by 3"
 CASES = {
-    "explain": ["explain", "{trace}"],
+    "explain": ["explain", "{trace}", "--all"],
+    "screen": ["explain", "{trace}"],
     "depth-4": [
         "explain",
         "{trace}",
@@ -110,7 +111,7 @@ def test_two_recordings_and_a_budget_at_a_width(
     assert [line for line in said.out.splitlines() if cells(line.rstrip()) > columns] == []
 
 
-@pytest.mark.parametrize("name", ["explain", "info"])
+@pytest.mark.parametrize("name", ["explain", "screen", "info"])
 def test_in_ascii(command: Command, extremes: Path, name: str) -> None:
     arguments = [part.format(trace=extremes) for part in CASES[name]]
     said = command(*arguments, environment=[("COLUMNS", "80"), ("PYTHONIOENCODING", "ascii")])
@@ -155,15 +156,15 @@ def test_in_a_pipe_lines_have_100_columns_and_wide_cuts_nothing(command: Command
     environment = [("COLUMNS", "")]
     narrow = command("explain", extremes, "--question", "peak", environment=environment)
     assert max(cells(line.rstrip()) for line in narrow.out.splitlines()) in range(80, 101)
-    wide = command("explain", extremes, "--site-depth", "4", "--wide", environment=environment)
+    wide = command("explain", extremes, "--all", "--site-depth", "4", "--wide", environment=environment)
     assert "…" not in wide.out
     names = [Path(path).name for path in (LONG, WIDE, "[bold]x[/bold]:warning:.so")]
     assert any(all(name in line for name in names) for line in wide.out.splitlines())
 
 
 def test_markup_and_pictures_in_names_stay_what_they_are(command: Command, extremes: Path) -> None:
-    for name in ("explain", "info"):
-        out = command(name, extremes, "--wide").out
+    for line in (("explain", extremes, "--all"), ("info", extremes)):
+        out = command(*line, "--wide").out
         assert "[red]worker" in out
         assert "倉庫 :smile:" in out
         assert "[bold]x[/bold]:warning:.so" in out

@@ -58,6 +58,7 @@ EXAMPLES = {
     ),
     "explain": (
         "heapwright explain ls.heapwright",
+        "heapwright explain ls.heapwright --all",
         "heapwright explain ls.heapwright --question peak --top 30 --wide",
         "heapwright explain ls.heapwright --from 1s --until 2.5s --thread main",
         "heapwright explain ls.heapwright --through 'print_dir' --full-stacks --top 3",

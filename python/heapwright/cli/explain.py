@@ -14,7 +14,6 @@ from heapwright.cli.arguments import make_filter, make_site_options, open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import (
     explain_trace,
-    hint_query,
     make_report_options,
     make_tree,
     read_suppressions,
@@ -25,7 +24,16 @@ from heapwright.cli.replayed_advice import read_replayed
 from heapwright.explain.tree import ENDS, MEASURES
 from heapwright.model.session import is_session
 
-Top = Annotated[int, typer.Option(metavar="N", help="Rows in each table.")]
+Top = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Rows in each table: 10, or as many as fit on the one screen."),
+]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="The whole report: every question, all rows and callers. Default: one screen."
+    ),
+]
 Questions = Annotated[
     list[str] | None,
     typer.Option(
@@ -90,8 +98,9 @@ Process = Annotated[
 def explain(
     file: options.FileOrFolder,
     process: Process = "",
-    top: Top = 10,
+    top: Top = None,
     question: Questions = None,
+    all_: All = False,
     from_: options.From = "",
     until: options.Until = "",
     thread: options.Threads = None,
@@ -124,7 +133,7 @@ def explain(
     check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
     shown = make_tree(tree, measure, min_share)
-    wanted = make_report_options(top, question or [], json, wide, shown, known, memory_limit, at)
+    wanted = make_report_options(top, question or [], json, wide, shown, known, memory_limit, at, all_)
     wanted = wanted._replace(over_time=over_time, brief=brief, is_checked=check)
     if is_session(file):
         session = open_processes(file, debug_root)
@@ -145,8 +154,6 @@ def explain(
         write_page(trace, chosen, sites, wanted, html, force)
         return
     explain_trace(trace, chosen, sites, wanted)
-    if not json:
-        hint_query(Path(trace.path))
 
 
 def _check_json(json: bool, over_time: bool, brief: bool, tree: str) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ from heapwright.cli.arguments import check_answered, one_of, parse_size, parse_t
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.explain import over_time, tree
+from heapwright.explain import over_time, screen, tree
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.report import Answer
 from heapwright.model import Filter, SiteOptions, Trace
@@ -37,22 +38,48 @@ class ReportOptions(NamedTuple):
     over_time: bool = False
     replayed: Mapping[str, Sequence[ReplayedFigure]] = {}
     brief: bool = False
+    is_screen: bool = False  # what fits a screen, as text
+    screen_rows: int | None = None  # of its tables; None: as many as fit
+    hints: bool = True  # what to type next
     is_checked: bool | None = None  # None: for text alone
 
     @property
     def is_judged(self) -> bool:
         """Whether a replay tries the remedies."""
-        is_screen = not self.as_json and (self.tree is None or bool(self.questions))
-        return is_screen if self.is_checked is None else self.is_checked
+        is_text = not self.as_json and (self.tree is None or bool(self.questions))
+        return is_text if self.is_checked is None else self.is_checked
 
 
-def hint_query(file: Path) -> None:
-    """Prints what to type after an explanation."""
-    hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
+def next_command(document: Answer, wanted: ReportOptions) -> str:
+    """What to type after an explanation: what tells more of its first finding, or tries what it advises."""
+    file = shlex.quote(document["file"])
+    if screen.is_empty(document["summary"]):
+        return f"heapwright info {file}"
+    if wanted.is_screen:
+        asked = screen.first_question(document["summary"]["findings"])
+        return f"heapwright explain {file} {f'--question {asked}' if asked else '--all'}"
+    if tried := _untried(document["questions"]):
+        return f"heapwright replay {file} {tried}"
+    if set(wanted.questions) != set(explaining.NAMES):
+        return f"heapwright explain {file} --all"
+    return f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'"
+
+
+def _untried(questions: Answer) -> str:
+    """The arguments of a replay that tries the first remedy of these answers that none has tried."""
+    rows = [*questions.get("cause", {}).get("remedies", ()), *questions.get("advice", {}).get("advice", ())]
+    for row in rows:
+        if row["replayed"] or row.get("helps", "yes") == "no":
+            continue
+        if row.get("replay_change"):
+            return f"--change {shlex.quote(row['replay_change'])}"
+        if row["replay_set"]:
+            return f"--set {shlex.quote(row['replay_set'])}"
+    return ""
 
 
 def make_report_options(
-    top: int,
+    top: int | None,
     questions: Sequence[str],
     as_json: bool,
     wide: bool = False,
@@ -60,15 +87,21 @@ def make_report_options(
     suppressions: tuple[str, ...] = (),
     limit: str = "",
     at: str = "",
+    is_whole: bool = False,
 ) -> ReportOptions:
-    """Checks the options. A tree without a question is shown alone."""
-    if top < 1:
+    """Checks the options. A tree without a question is shown alone; without both, text is one screen."""
+    if top is not None and top < 1:
         raise InputError("--top takes a number of at least 1")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
     asked = names or (() if shown else explaining.NAMES)
     limit_bytes = parse_size("--memory-limit", limit) if limit else 0
     at_ns = parse_time("--at", at) if at else NO_LIMIT
-    return ReportOptions(top, asked, as_json, wide, shown, suppressions, limit_bytes, at_ns)
+    if is_whole and (names or shown or as_json):
+        raise InputError("--all is the whole report as text; it excludes --question, --tree and --json")
+    is_screen = not (is_whole or names or shown or as_json)
+    rows = ReportOptions().top if top is None else top
+    found = ReportOptions(rows, asked, as_json, wide, shown, suppressions, limit_bytes, at_ns)
+    return found._replace(is_screen=is_screen, screen_rows=top)
 
 
 def read_suppressions(file: Path | None) -> tuple[str, ...]:
@@ -115,7 +148,7 @@ def read_symbols(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
 def explain_facts(
     trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
 ) -> None:
-    """Prints the explanation of facts being read."""
+    """Prints the explanation of facts being read, and what to type next."""
     answers = make_report(trace, reading, chosen, sites, wanted)
     if wanted.is_judged and chosen.is_everything:
         from heapwright.cli import judge  # the replay's modules are needed only here
@@ -131,7 +164,12 @@ def explain_facts(
     if wanted.as_json:
         print_json(document)
         return
-    explaining.render(document, make_console(wanted.wide))
+    if wanted.is_screen:
+        explaining.render_screen(document, make_console(wanted.wide), wanted.screen_rows)
+    else:
+        explaining.render(document, make_console(wanted.wide))
+    if wanted.hints:
+        hint(next_command(document, wanted))
 
 
 def make_report(

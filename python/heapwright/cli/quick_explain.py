@@ -41,8 +41,5 @@ def _explain(file: str, as_json: bool) -> None:
     facts = trace.begin_facts(chosen, sites)
     from heapwright.cli import explanation
 
-    explanation.explain_facts(trace, facts, chosen, sites, explanation.ReportOptions(as_json=as_json))
-    if not as_json:
-        from pathlib import Path
-
-        explanation.hint_query(Path(file))
+    wanted = explanation.ReportOptions(as_json=as_json, is_screen=not as_json)
+    explanation.explain_facts(trace, facts, chosen, sites, wanted)

@@ -48,7 +48,7 @@ def run(
     no_residency: recording.NoResidency = False,
     no_kernel_events: recording.NoKernelEvents = False,
     no_settings: recording.NoSettings = False,
-    top: Top = 10,
+    top: Top = None,
     check: Check = None,
     json: AsJson = False,
     wide: Wide = False,
@@ -59,7 +59,7 @@ def run(
         for name, value in locals().items()
         if name not in ("context", "output", "top", "check", "json", "wide") and isinstance(value, str | bool)
     }
-    wanted = make_report_options(top, [], json, wide)._replace(is_checked=check)
+    wanted = make_report_options(top, [], json, wide)._replace(is_checked=check, hints=False)
     program = program_of(context, "run")
     if output and is_written_through(Path(output)):
         raise InputError(

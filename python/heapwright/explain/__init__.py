@@ -26,6 +26,7 @@ from heapwright.explain import (
     realloc,
     recorder,
     residency,
+    screen,
     sizes,
     slow_calls,
     summary,
@@ -118,7 +119,7 @@ def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
 
 
 def render(document: Answer, console: widgets.Console) -> None:
-    """Prints the document as text."""
+    """Prints the whole document as text."""
     first = document["summary"]
     is_tree_alone = "tree" in document and not document["questions"]
     console.print(first_screen.show_heading(first) if is_tree_alone else first_screen.show(first))
@@ -136,4 +137,9 @@ def render(document: Answer, console: widgets.Console) -> None:
         console.print(tree.show(document["tree"]))
 
 
-__all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "answers", "explain", "render"]
+def render_screen(document: Answer, console: widgets.Console, rows: int | None = None) -> None:
+    """Prints what of the document fits one screen. rows: of each table, if asked for."""
+    screen.render(document, QUESTIONS, console, rows)
+
+
+__all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "answers", "explain", "render", "render_screen"]

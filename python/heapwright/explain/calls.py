@@ -29,6 +29,12 @@ def _findings(answer: Answer) -> list[Finding]:
     return []
 
 
+def _gist(answer: Answer) -> str:
+    for site in answer["sites"][:1]:
+        return f"{units.count(answer['allocations'])}, {units.percent(site['share'])} by {site['name']}"
+    return ""
+
+
 QUESTION = Question(
     "calls",
     "Most allocations",
@@ -43,4 +49,5 @@ QUESTION = Question(
         ),
     ),
     findings=_findings,
+    gist=_gist,
 )

@@ -19,6 +19,7 @@ from heapwright.explain.cause_words import (
     findings,
     notes,
     remedies_in_words,
+    sentence,
     title,
 )
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, soon_ns, taken_again_bytes
@@ -416,5 +417,6 @@ QUESTION = Question(
     findings=findings,
     title_of=title,
     show=_show,
+    gist=sentence,
     unsampled="knowing which pages hold blocks takes every block",
 )

@@ -53,6 +53,12 @@ def _findings(answer: Answer) -> list[Finding]:
     return [Finding(answer["share"] * 0.6, text)]
 
 
+def _gist(answer: Answer) -> str:
+    if not answer["blocks"]:
+        return ""
+    return f"{units.percent(answer['share'])} of the freed blocks"
+
+
 QUESTION = Question(
     "cross_thread",
     "Freed by another thread",
@@ -94,4 +100,5 @@ QUESTION = Question(
     prepare=_Crossing,
     findings=_findings,
     unsampled="cross-thread frees take every call of both threads",
+    gist=_gist,
 )

@@ -16,11 +16,11 @@ _MOST_UNRECORDED = 5
 def show(answer: Answer) -> widgets.RenderableType:
     """One screen."""
     return widgets.Group(
-        headline(answer), *warnings(answer), widgets.Text(), _figures(answer), *_findings(answer)
+        headline(answer), *warnings(answer), widgets.Text(), figures(answer), *findings(answer)
     )
 
 
-def show_heading(answer: Answer) -> widgets.RenderableType:
+def show_heading(answer: Answer) -> widgets.Group:
     """What ran, and whether the recording is complete."""
     return widgets.Group(headline(answer), *warnings(answer))
 
@@ -135,7 +135,8 @@ def _which_calls(answer: Answer) -> str:
     return f"{calls} except as noted below" if answer["notes"] else calls
 
 
-def _figures(answer: Answer) -> widgets.Pairs:
+def figures(answer: Answer, is_brief: bool = False) -> widgets.Pairs:
+    """The run's sums; is_brief: without those that a line of each question has."""
     if answer["sample_mean_bytes"]:
         sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
         if settings := _settings(answer):
@@ -161,15 +162,10 @@ def _figures(answer: Answer) -> widgets.Pairs:
         f"live {coverage.when(answer['live_at'])}",
         f"{units.size(answer['live_at_end_bytes'])} in {live_blocks}",
     )
-    row(
-        "calls",
-        f"{units.counted(totals['allocations'], 'allocation')} of {units.size(totals['requested_bytes'])}, "
-        f"{units.counted(totals['releases'], 'free')}, {units.counted(totals['reallocs'], 'realloc')}, "
-        f"{units.counted(answer['temporaries'], 'temporary', 'temporaries')} "
-        f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
-    )
-    row("allocator", _allocator(answer))
-    if answer["page_faults"]["minor_faults"]:
+    if not is_brief:
+        row("calls", _calls(answer))
+    row("allocator", _allocator(answer, is_brief))
+    if answer["page_faults"]["minor_faults"] and not is_brief:
         row("page faults", page_faults.in_words(answer["page_faults"]))
     if settings := _settings(answer):
         row("settings", ", ".join(settings))
@@ -179,7 +175,17 @@ def _figures(answer: Answer) -> widgets.Pairs:
     return widgets.Pairs(rows, style="bold")
 
 
-def _allocator(answer: Answer) -> str:
+def _calls(answer: Answer) -> str:
+    totals, temporaries = answer["totals"], answer["temporaries"]
+    return (
+        f"{units.counted(totals['allocations'], 'allocation')} of {units.size(totals['requested_bytes'])}, "
+        f"{units.counted(totals['releases'], 'free')}, {units.counted(totals['reallocs'], 'realloc')}, "
+        f"{units.counted(temporaries, 'temporary', 'temporaries')} "
+        f"({units.percent(temporaries, max(totals['allocations'], temporaries))})"
+    )
+
+
+def _allocator(answer: Answer, is_brief: bool) -> str:
     if not answer["durations_recorded"]:
         return "times were not recorded (--no-durations)"
     text = (
@@ -190,7 +196,7 @@ def _allocator(answer: Answer) -> str:
         text = (
             f"at least {text} ({units.duration(doubtful_ns)} more may be waits: the kernel dropped records)"
         )
-    for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
+    for name, key in () if is_brief else (("allocate", "allocation_latency"), ("free", "release_latency")):
         latency = answer[key]
         if latency["calls"]:
             text += (
@@ -234,7 +240,8 @@ def _oddities(totals: Answer) -> list[str]:
     return odd
 
 
-def _findings(answer: Answer) -> list[widgets.RenderableType]:
+def findings(answer: Answer) -> list[widgets.RenderableType]:
+    """What stands out; nothing without findings."""
     if not answer["findings"]:
         return []
     rows = []

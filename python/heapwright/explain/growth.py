@@ -120,6 +120,13 @@ def _whole(value: float) -> int:
     return round(value) if math.isfinite(value) else _NOT_KNOWN
 
 
+def _gist(answer: Answer) -> str:
+    sure = [row for row in answer["sites"] if row["is_sure"] and row["slope_bytes_per_s"] > 0]
+    if not sure:
+        return "nothing certainly grows" if answer["sites"] else ""
+    return f"{sure[0]['name']} grows by {units.rate(sure[0]['slope_bytes_per_s'])} at the end"
+
+
 QUESTION = Question(
     "growth",
     "Growth over time, by slope at the end",
@@ -183,4 +190,5 @@ QUESTION = Question(
     prepare=Growth,
     findings=_findings,
     notes=_notes,
+    gist=_gist,
 )

@@ -65,6 +65,14 @@ def _percentiles(key: str, parts: Iterable[str] = _SHOWN) -> tuple[Column, ...]:
     return tuple(shown(part, _SHOWN[part]) for part in parts)
 
 
+def _gist(answer: Answer) -> str:
+    for row in answer["by_function"][:1]:
+        latency = row["latency"]
+        p50, p99, most = (units.duration(latency[name]) for name in ("p50_ns", "p99_ns", "max_ns"))
+        return f"half of the {row['function']} calls within {p50}, 99 % within {p99}, the slowest {most}"
+    return ""
+
+
 # The slowest calls cover this: there are no findings.
 QUESTION = Question(
     "latency",
@@ -104,4 +112,5 @@ QUESTION = Question(
     ),
     notes=_notes,
     unsampled=A_SAMPLED_CALL_IS_SLOW,
+    gist=_gist,
 )

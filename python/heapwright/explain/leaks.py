@@ -139,6 +139,17 @@ def _sign(sign: Answer) -> Finding:
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
 
+def _gist(answer: Answer) -> str:
+    when = coverage.when(answer["live_at"])
+    suppressed = "".join(f"; {note}" for note in _notes(answer))
+    if not answer["live_blocks"]:
+        return f"nothing was live {when}{suppressed}"
+    stayed = f"{units.size(answer['live_bytes'])} in {units.counted(answer['live_blocks'], 'block')}"
+    signs = len(answer["signs"])
+    sign = f"; a sign of a leak at {units.counted(signs, 'site')}" if signs else ""
+    return f"{stayed} were live {when}{sign}{suppressed}"
+
+
 QUESTION = Question(
     "leaks",
     _TITLE,
@@ -189,4 +200,5 @@ QUESTION = Question(
     title_of=_title,
     notes=_notes,
     paths=("live_at_end_bytes",),
+    gist=_gist,
 )

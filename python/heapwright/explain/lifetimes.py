@@ -69,6 +69,17 @@ def _cell(blocks: int, largest: int) -> widgets.Styled:
     return widgets.Styled(_SHADES[level] * 4, style=_COLOURS[level])
 
 
+def _gist(answer: Answer) -> str:
+    """Where half of the blocks have been freed."""
+    sums = [sum(column) for column in zip(*(row["blocks"] for row in answer["rows"]), strict=True)]
+    starts, seen = answer["lifetime_from_ns"], 0
+    for number, blocks in enumerate(sums[:-2]):
+        seen += blocks
+        if 2 * seen >= sum(sums):
+            return f"half of the blocks live less than {units.duration(starts[number + 1])}"
+    return "half of the blocks stay to the end" if sums and 2 * sums[-1] >= sum(sums) else ""
+
+
 QUESTION = Question(
     "lifetimes",
     "Size × lifetime: blocks, darker is more",
@@ -87,4 +98,5 @@ QUESTION = Question(
     prepare=_Map,
     show=_show,
     unsampled="no interval is known for single cells of the map",
+    gist=_gist,
 )

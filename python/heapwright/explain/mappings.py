@@ -9,11 +9,19 @@ from typing import Any
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
+from heapwright.report import units
 from heapwright.report.columns import Column
 
 
 def _sum(field: str) -> Callable[[Report, Answer], Any]:
     return lambda report, _: sum(getattr(row, field) for row in report.facts.mappings)
+
+
+def _gist(answer: Answer) -> str:
+    if not answer["calls"]:
+        return ""
+    mapped, left = units.size(answer["mapped_bytes"]), units.size(answer["at_end_bytes"])
+    return f"{mapped} in {units.counted(answer['calls'], 'call')}, {left} of it at the end"
 
 
 # mmap, mremap and sbrk by site, in whole pages; mappings last until munmap or a later mapping replaces them.
@@ -56,4 +64,5 @@ QUESTION = Question(
             ],
         ),
     ),
+    gist=_gist,
 )

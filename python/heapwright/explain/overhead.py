@@ -36,6 +36,13 @@ def _findings(answer: Answer) -> list[Finding]:
     return [Finding(answer["share_at_peak"] * 0.8, text)]
 
 
+def _gist(answer: Answer) -> str:
+    if not answer["at_peak_bytes"]:
+        return ""
+    part = units.percent(answer["share_at_peak"])
+    return f"{units.size(answer['at_peak_bytes'])} of the peak ({part}) is the allocator's rounding"
+
+
 QUESTION = Question(
     "overhead",
     "Overhead: usable minus requested bytes",
@@ -67,4 +74,5 @@ QUESTION = Question(
         ),
     ),
     findings=_findings,
+    gist=_gist,
 )

@@ -200,6 +200,10 @@ def _title(answer: Answer) -> str:
     )
 
 
+def _gist(answer: Answer) -> str:
+    return in_words(answer) if answer["minor_faults"] else ""
+
+
 QUESTION = Question(
     "page_faults",
     "Memory given back and taken again",
@@ -223,4 +227,5 @@ QUESTION = Question(
     title_of=_title,
     findings=_findings,
     unsampled="samples do not have every block",
+    gist=_gist,
 )

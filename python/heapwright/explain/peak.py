@@ -19,6 +19,12 @@ def _findings(answer: Answer) -> list[Finding]:
     return []
 
 
+def _gist(answer: Answer) -> str:
+    for site in answer["sites"][:1]:
+        return f"{units.size(answer['live_bytes'])}, {units.percent(site['share'])} of it in {site['name']}"
+    return ""
+
+
 QUESTION = Question(
     "peak",
     "Live at the peak",
@@ -41,4 +47,5 @@ QUESTION = Question(
     ),
     findings=_findings,
     paths=("live_at_peak_bytes",),
+    gist=_gist,
 )

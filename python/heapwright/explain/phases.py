@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
-from heapwright.explain.report import Report
+from heapwright.explain.report import Answer, Report
 from heapwright.model import Facts, Filter
 from heapwright.model.trace import KIND_NAMES, Trace
+from heapwright.report import units
 from heapwright.report.columns import Column, Table
 
 ALLOCATIONS = tuple(name for name in KIND_NAMES[1:32] if name != "?")
@@ -156,6 +157,12 @@ def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
     return phases
 
 
+def _gist(answer: Answer) -> str:
+    for row in answer["phases"][:1]:
+        return f"{row['name']} requests most, {units.size(row['requested_bytes'])}"
+    return ""
+
+
 # Only the program's author knows what a phase should cost: there are no findings.
 QUESTION = Question(
     "phases",
@@ -190,4 +197,5 @@ QUESTION = Question(
     ),
     prepare=_Phases,
     unsampled="a phase's allocations are counted call by call",
+    gist=_gist,
 )

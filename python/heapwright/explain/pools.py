@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
-from heapwright.explain.report import Report
+from heapwright.explain.report import Answer, Report
+from heapwright.report import units
 from heapwright.report.columns import Column, Table
 
 # A change belongs to the pool last created at its address before it; a pool
@@ -131,6 +132,12 @@ def _fill(pools: list[Pool], annotations: Annotations) -> None:
             pool.live_blocks, pool.live_bytes = int(blocks), int(live_bytes)
 
 
+def _gist(answer: Answer) -> str:
+    for row in answer["pools"][:1]:
+        return f"{row['name']} is the largest, {units.size(row['peak_bytes'])} at its peak"
+    return ""
+
+
 # Only the program's author knows what a pool should hold: there are no findings.
 QUESTION = Question(
     "pools",
@@ -156,4 +163,5 @@ QUESTION = Question(
         ),
     ),
     prepare=_Named,
+    gist=_gist,
 )

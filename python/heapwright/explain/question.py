@@ -22,6 +22,10 @@ def _nothing(_answer: Answer) -> Sequence[Any]:
     return ()
 
 
+def _no_words(_answer: Answer) -> str:
+    return ""
+
+
 class Question(NamedTuple):
     """One question to a trace.
 
@@ -29,6 +33,7 @@ class Question(NamedTuple):
     findings: the findings for the first screen.
     title_of: for a title that depends on the answer. notes: lines below the tables.
     show: draws the answer, if not as tables; None if there is nothing to show.
+    gist: the answer in one line for the first screen; "" = there is nothing to say.
     paths: the columns of the stacks whose sum is the weight of the sites' call paths;
     they add up to the first column of the table.
     unsampled: why samples do not answer it; "" = they do.
@@ -43,6 +48,7 @@ class Question(NamedTuple):
     title_of: Callable[[Answer], str] | None = None
     notes: Callable[[Answer], Sequence[str]] = _nothing
     show: "Callable[[Answer], widgets.RenderableType | None] | None" = None
+    gist: Callable[[Answer], str] = _no_words
     paths: tuple[str, ...] = ()
     unsampled: str = ""
 
@@ -69,6 +75,10 @@ class Question(NamedTuple):
         parts[1:] = [part for following in parts[1:] for part in (widgets.Text(), following)]
         parts += [widgets.Text(line, style="dim") for line in self.notes(answer)]
         return widgets.Group(*parts) if parts else None
+
+    def in_short(self, answer: Answer) -> str:
+        """The answer in one line; "" if there is nothing to say."""
+        return "" if "not_answered" in answer else self.gist(answer)
 
     def heading(self, answer: Answer) -> str:
         """The title over the answer."""

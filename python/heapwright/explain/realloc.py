@@ -10,6 +10,7 @@ from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
 from heapwright.model import Site
+from heapwright.report import units
 from heapwright.report.columns import Column
 
 
@@ -21,6 +22,13 @@ def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
     """Most copied bytes first."""
     chains = sorted(report.facts.realloc_chains, key=lambda chain: (-chain.copied_bytes, -chain.steps))
     return ((report.sites[chain.site], chain) for chain in chains[: report.top])
+
+
+def _gist(answer: Answer) -> str:
+    if not answer["chains"]:
+        return ""
+    buffers, steps = units.counted(answer["chains"], "buffer"), units.counted(answer["steps"], "realloc")
+    return f"{units.size(answer['copied_bytes'])} copied as {buffers} grew in {steps}"
 
 
 # Chains of reallocs, by the site of the last one. advice/reserve.py advises how to avoid them.
@@ -50,4 +58,5 @@ QUESTION = Question(
         ),
     ),
     unsampled="knowing how a buffer grew takes each of its reallocs",
+    gist=_gist,
 )

@@ -53,6 +53,12 @@ def waited(answer: Answer) -> str:
     return f"{total} summed over {threads}, at most {longest} in one"
 
 
+def _gist(answer: Answer) -> str:
+    calls = "" if answer["calls_ns"] is None else f"{units.duration(answer['calls_ns'])} in the calls, "
+    memory, file = units.size(answer["peak_bytes"]), units.size(answer["file_bytes"])
+    return f"{calls}{memory} of memory, a trace of {file}"
+
+
 QUESTION = Question(
     "recorder",
     "What recording cost",
@@ -70,4 +76,5 @@ QUESTION = Question(
     ),
     prepare=_Cost,
     show=_show,
+    gist=_gist,
 )

@@ -223,6 +223,11 @@ _MOMENT = (
     Column("ambiguous_bytes", "bytes", about="Of blocks whose call overlaps the scan of their page."),
 )
 
+
+def _gist(answer: Answer) -> str:
+    return f"at {units.duration(answer['time_ns'])}, {_sentence(answer)}" if answer["moments"] else ""
+
+
 QUESTION = Question(
     "residency",
     "Resident memory",
@@ -284,4 +289,5 @@ QUESTION = Question(
     title_of=_title,
     notes=_notes,
     unsampled="knowing which pages hold blocks takes every block",
+    gist=_gist,
 )

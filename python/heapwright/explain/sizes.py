@@ -72,6 +72,12 @@ def _notes(answer: Answer) -> list[str]:
     return part_of_calls(answer["left_out_calls"], "sizes")
 
 
+def _gist(answer: Answer) -> str:
+    for row in answer["common"][:1]:
+        return f"the commonest is {units.size(row['size_bytes'])}: {units.percent(row['share'])} of the calls"
+    return ""
+
+
 # Power-of-two classes, the most frequent exact sizes, and the sizes of each site.
 QUESTION = Question(
     "sizes",
@@ -115,4 +121,5 @@ QUESTION = Question(
     ),
     findings=_findings,
     notes=_notes,
+    gist=_gist,
 )

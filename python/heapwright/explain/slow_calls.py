@@ -194,6 +194,13 @@ _PATTERN = (
     Column("remedy", "text"),
 )
 
+
+def _gist(answer: Answer) -> str:
+    if not answer["calls_over"]:
+        return "no call took 20 µs" if answer["causes"] or answer["calls"] else ""
+    return _split(answer)
+
+
 QUESTION = Question(
     "slow_calls",
     "Slowest calls",
@@ -262,4 +269,5 @@ QUESTION = Question(
     notes=_notes,
     findings=_findings,
     unsampled=A_SAMPLED_CALL_IS_SLOW,
+    gist=_gist,
 )

@@ -67,13 +67,23 @@ def _heaviest(source: _Source, _: Answer) -> list[Answer]:
         for finding in heaviest(source.findings, _FINDINGS)
     ]
     for finding in found:
-        if address := _ADDRESS.search(str(finding["text"])):
-            finding["naming"] = naming(address[1], source.report.trace.symbols().problems())
+        if library := address_in(str(finding["text"])):
+            finding["naming"] = naming(library, source.report.trace.symbols().problems())
             break
     return found
 
 
 _ADDRESS = re.compile(r"([^\s()]+)\+0x[0-9a-f]+")  # of a function without a name
+
+
+def address_in(text: str) -> str:
+    """The library of the first function without a name in the text; "" if all have one.
+
+    >>> address_in("a site in libz.so.1+0x1f0"), address_in("inflate")
+    ('libz.so.1', '')
+    """
+    address = _ADDRESS.search(text)
+    return address[1] if address else ""
 
 
 def naming(library: str, problems: Sequence[str]) -> str:

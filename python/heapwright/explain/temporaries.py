@@ -6,6 +6,7 @@ from __future__ import annotations
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
+from heapwright.report import units
 from heapwright.report.columns import Column
 
 
@@ -14,6 +15,12 @@ def _share(report: Report, _: Answer) -> float:
     temporary may be allocated before the range."""
     freed = sum(site.freed for site in report.facts.sites)
     return share(report.facts.temporaries, max(report.facts.totals.allocations, freed))
+
+
+def _gist(answer: Answer) -> str:
+    if not answer["temporaries"]:
+        return ""
+    return f"{units.percent(answer['share'])} of the blocks were freed before the thread allocated again"
 
 
 # advice/reused_buffer.py advises how to avoid them.
@@ -39,4 +46,5 @@ QUESTION = Question(
         ),
     ),
     unsampled="knowing what a thread does between an allocation and its free takes every call",
+    gist=_gist,
 )

@@ -6,7 +6,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import Report
+from heapwright.explain.report import Answer, Report
+from heapwright.report import units
 from heapwright.report.columns import OPEN, Column, Table
 
 
@@ -16,6 +17,15 @@ def _rows(report: Report) -> list[SimpleNamespace]:
     rows = [SimpleNamespace(**thread._asdict(), **facts._asdict()) for thread, facts in pairs]
     rows.sort(key=lambda row: -(row.allocations + row.releases))
     return rows[: report.top]
+
+
+def _gist(answer: Answer) -> str:
+    rows = answer["threads"]
+    most = max(rows, key=lambda row: row["bytes"], default=None)
+    if most is None or answer["count"] < 2:
+        return ""
+    name = f"{most['name']} #{most['thread']}"
+    return f"{units.counted(answer['count'], 'thread')}; {name} allocates most, {units.size(most['bytes'])}"
 
 
 # Threads are shown, not judged: there are no findings.
@@ -43,4 +53,5 @@ QUESTION = Question(
             _rows,
         ),
     ),
+    gist=_gist,
 )

@@ -27,6 +27,12 @@ def _findings(answer: Answer) -> list[Finding]:
     return [Finding(min(1.0, answer["share"] * 3), text)]
 
 
+def _gist(answer: Answer) -> str:
+    if not answer["durations_recorded"]:
+        return "not recorded (--no-durations)"
+    return f"{units.percent(answer['share'])} of {base_in_words(answer)} in the allocator"
+
+
 QUESTION = Question(
     "time",
     "Most time in the allocator",
@@ -54,4 +60,5 @@ QUESTION = Question(
     findings=_findings,
     paths=("allocator_ns", "release_ns"),
     unsampled=A_SAMPLED_CALL_IS_SLOW,
+    gist=_gist,
 )

@@ -89,6 +89,14 @@ def _first(point: Answer, *names: str) -> int:
     return next((value for name in names if (value := point[name]) is not None), 0)
 
 
+def _gist(answer: Answer) -> str:
+    points = answer["points"]
+    live = max((point["highest_live_bytes"] or 0 for point in points), default=0)
+    resident = max((point["resident_bytes"] for point in points), default=0)
+    beside = f", {units.size(resident)} anonymous memory resident" if resident else ""
+    return f"at most {units.size(live)} requested{beside}" if live else ""
+
+
 QUESTION = Question(
     "timeline",
     "Over time",
@@ -133,4 +141,5 @@ QUESTION = Question(
         ),
     ),
     show=_show,
+    gist=_gist,
 )

@@ -4,9 +4,17 @@
 from __future__ import annotations
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import share
+from heapwright.explain.report import Answer, share
 from heapwright.explain.tables import sites
+from heapwright.report import units
 from heapwright.report.columns import OPEN, Column
+
+
+def _gist(answer: Answer) -> str:
+    for site in answer["sites"][:1]:
+        return f"{units.size(answer['bytes'])}, {units.percent(site['share'])} of it by {site['name']}"
+    return ""
+
 
 # Volume alone is not a finding: calls and time are.
 QUESTION = Question(
@@ -28,4 +36,5 @@ QUESTION = Question(
             most=lambda site: site.bytes,
         ),
     ),
+    gist=_gist,
 )

@@ -32,6 +32,7 @@ from heapwright.explain.advice import (
 from heapwright.explain.advice.rule import CONFIDENCES, LOW, Advice, Rule
 from heapwright.explain.question import Question
 from heapwright.explain.report import CPU_NS, Answer, Finding, Report, share
+from heapwright.report import units
 from heapwright.report.columns import Choice, Column, Many, Table
 
 # Of two rules with the same gain for one site, the first is shown.
@@ -223,6 +224,13 @@ def _findings(answer: Answer) -> list[Finding]:
     elif answer["unknown"]:
         found.append(Finding(0.15, words.unknown(answer)))
     return found
+
+
+def _gist(answer: Answer) -> str:
+    for row in answer["advice"][:1]:
+        changes = units.counted(len(answer["advice"]), "change")
+        return f"{changes} to try; {row['rule']} for {row['name']}: {words.gain(row)}"
+    return "no rule found anything" if answer["is_whole"] else ""
 
 
 def _largest_below(source: _Source, _: Answer) -> Answer:
@@ -449,4 +457,5 @@ QUESTION = Question(
     prepare=_Source,
     findings=_findings,
     show=words.show,
+    gist=_gist,
 )

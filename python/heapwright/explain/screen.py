@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""The report on one screen: why memory is resident, what stands out, three tables, a line for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from heapwright.explain import cause, first_screen, leaks, peak, tables, time
+from heapwright.explain import growth as growing
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer
+from heapwright.explain.summary import address_in, naming
+from heapwright.model.names import short_name
+from heapwright.report import units, widgets
+from heapwright.report.columns import TEXT, WORD, Column
+
+# Of standard output; below it stands one line on what to type next.
+MOST_LINES = 58
+_MOSTLY = 0.5  # of what is resident
+# Findings that only describe: what fixing them returns is not known.
+_DESCRIBING = ("peak", "calls", "sizes", "cross_thread", "time")
+_ROW = (
+    Column("question", WORD, "question"),
+    Column("gist", TEXT, "in short (--question NAME shows all of it)"),
+)
+_LEAST_GISTS = 3
+_NO_CALL = (
+    "no heap call: nothing was allocated by malloc, new or the like. Processes that it started (record "
+    "--children), static programs and allocators of a program's own are not in it: docs/troubleshooting.md"
+)
+_AROUND = 3  # lines: the heading, its rule, an empty one above
+_LEAST_STAYED = 0.02  # of the peak: less that stayed is one line
+
+
+class _Room(NamedTuple):
+    """Findings, and rows of a table."""
+
+    findings: int
+    rows: int
+
+
+# Tried in turn until the lines of all other questions fit, or with the last ones some of them.
+_ROOMS = (_Room(7, 3), _Room(5, 3), _Room(4, 3), _Room(3, 2), _Room(2, 1), _Room(1, 1))
+_WITH_ALL = 3
+
+
+def render(
+    document: Answer, questions: Sequence[Question], console: widgets.Console, rows: int | None = None
+) -> None:
+    """Prints what fits a screen of MOST_LINES lines. rows: of each table; if asked for, it may be longer."""
+    screen = _Screen(document, questions)
+    for number, room in enumerate(_ROOMS, 1):
+        parts = screen.parts(room if rows is None else room._replace(rows=rows))
+        gists = screen.gists(room)
+        left = MOST_LINES - _height(console, parts)
+        if left >= len(gists) + _AROUND or (number >= _WITH_ALL and left >= _LEAST_GISTS + _AROUND):
+            break
+    for part in (*parts, *_in_lines(gists, max(left - _AROUND, _LEAST_GISTS))):
+        console.print(part)
+
+
+def _in_lines(gists: Sequence[Answer], most: int) -> list[widgets.RenderableType]:
+    """A line for each question if these are at most so many, or else for one less and how many are left."""
+    if not gists:
+        return []
+    kept = gists if len(gists) <= most else gists[: most - 1]
+    cells = [[row["question"], row["gist"]] for row in kept]
+    table = widgets.Columns(
+        [column.heading({}) for column in _ROW], cells, text_columns=(1,), left_columns=(0,)
+    )
+    left = len(gists) - len(kept)
+    more = widgets.Text(f"{units.counted(left, 'more question')}: --all", style="dim")
+    return [widgets.Text(), table, *([more] if left else [])]
+
+
+def _height(console: widgets.Console, parts: Sequence[widgets.RenderableType]) -> int:
+    return sum(len(console.render_lines(part, pad=False)) for part in parts)
+
+
+class _Screen:
+    def __init__(self, document: Answer, questions: Sequence[Question]) -> None:
+        self._summary = document["summary"]
+        self._answers = document["questions"]
+        self._questions = questions
+        self._is_sampled = self._summary["sample_mean_bytes"] != 0
+        self._tables = [question for question in self._asked() if self._has_rows(question)]
+
+    def parts(self, room: _Room) -> list[widgets.RenderableType]:
+        """The head, why memory is resident, findings, tables."""
+        summary = self._summary
+        if is_empty(summary):
+            return [*first_screen.show_heading(summary).renderables, widgets.Text(), widgets.Text(_NO_CALL)]
+        shown = {**summary, "findings": in_order(summary["findings"])[: room.findings]}
+        found = [
+            first_screen.headline(summary),
+            *first_screen.warnings(summary),
+            widgets.Text(),
+            first_screen.figures(summary, is_brief=True),
+            *self._why(),
+            *first_screen.findings(shown),
+        ]
+        for question in self._tables:
+            found += self._table(question, room.rows)
+        if not any(finding["naming"] for finding in shown["findings"]):
+            found += self._naming(room.rows)
+        return found
+
+    def gists(self, room: _Room) -> list[Answer]:
+        """Each other question with its answer in one line, without those that a finding above tells."""
+        if is_empty(self._summary) or self._is_sampled:  # a line has no room for intervals
+            return []
+        told = {finding["question"] for finding in in_order(self._summary["findings"])[: room.findings]}
+        shown = {cause.QUESTION.name, *(question.name for question in self._tables), *told}
+        return [
+            {"question": question.name, "gist": gist}
+            for question in self._questions
+            if question.name in self._answers and question.name not in shown
+            if (gist := question.in_short(self._answers[question.name]))
+        ]
+
+    def _why(self) -> list[widgets.RenderableType]:
+        answer = self._answers.get(cause.QUESTION.name)
+        if answer is None:
+            return []
+        text = widgets.Text("Why it is resident: ", style="bold")
+        text.append(why_resident(answer, self._answers), style="not bold")
+        text.append(f"   [{cause.QUESTION.name}]", style="not bold dim")
+        return [widgets.Text(), text]
+
+    def _asked(self) -> Iterator[Question]:
+        """The questions of the tables: the peak, what grows or stays, time."""
+        yield peak.QUESTION
+        rows = self._answers.get("growth", {}).get("sites", ())
+        if any(map(_is_growing, rows)):
+            yield growing.QUESTION
+        elif self._answers.get("leaks", {}).get("share_of_peak", 0) >= _LEAST_STAYED:
+            yield leaks.QUESTION
+        yield time.QUESTION
+
+    def _has_rows(self, question: Question) -> bool:
+        answer = self._answers.get(question.name, {})
+        return bool(answer.get("sites")) and answer.get("durations_recorded", True)
+
+    def _table(self, question: Question, rows: int) -> list[widgets.RenderableType]:
+        answer = self._answers[question.name]
+        sites = [row for row in answer["sites"] if question is not growing.QUESTION or _is_growing(row)]
+        shown = {**answer, "sites": [self._with_caller(row) for row in sites[:rows]]}
+        table = tables.shown(question.tables[0], shown, self._is_sampled)
+        if table is None:
+            return []
+        title = widgets.Text(question.heading(answer), style="bold")
+        title.append(f" [{question.name}]", style="not bold dim")
+        return [widgets.Text(), title, table]
+
+    def _with_caller(self, row: Answer) -> Answer:
+        """With the caller of most of it beside its name; where its own question has none, another's."""
+        if row.get("frames"):
+            return {**row, "frames": (), "name": _from(row["name"], row["frames"][1:2], is_all=True)}
+        paths: Sequence[Answer] = row.get("paths") or next(
+            (
+                other["paths"]
+                for name in (leaks.QUESTION.name, peak.QUESTION.name)
+                for other in self._answers.get(name, {}).get("sites", ())
+                if other["site"] == row["site"] and other.get("paths")
+            ),
+            [],
+        )
+        callers = paths[0]["callers"] if paths else ()
+        is_all = len({(path["callers"] or [{}])[0].get("name") for path in paths}) == 1
+        return {**row, "paths": [], "name": _from(row["name"], callers, is_all)}
+
+    def _naming(self, rows: int) -> list[widgets.RenderableType]:
+        """What would name the first address in the tables."""
+        problems = self._answers.get("recorder", {}).get("symbol_problems", ())
+        for question in self._tables:
+            for row in self._answers[question.name]["sites"][:rows]:
+                library = address_in(row["name"])
+                if library and (text := naming(library, problems)):
+                    return [widgets.Text(text, style="yellow")]
+        return []
+
+
+def is_empty(summary: Answer) -> bool:
+    """Whether no call is in the selected part."""
+    return not summary["totals"]["events"] and not summary["peak"]["live_blocks"]
+
+
+def _is_growing(row: Answer) -> bool:
+    return bool(row["is_sure"] and row["slope_bytes_per_s"] > 0)
+
+
+def _from(name: str, callers: Sequence[Answer], is_all: bool) -> str:
+    if not callers:
+        return name
+    caller = short_name(callers[0]["function"] or callers[0]["name"])
+    return f"{name}, {'' if is_all else 'mostly '}from {caller}"
+
+
+def in_order(findings: Sequence[Answer]) -> list[Answer]:
+    """By weight, what returns something before what only describes; why memory is resident stands above."""
+    told = [finding for finding in findings if finding["question"] != cause.QUESTION.name]
+    return sorted(told, key=lambda finding: finding["question"] in _DESCRIBING)
+
+
+def first_question(findings: Sequence[Answer]) -> str:
+    """The question that tells more of the first finding on the screen; "" without one."""
+    if findings and findings[0]["question"] == cause.QUESTION.name:
+        return cause.QUESTION.name
+    return next((str(finding["question"]) for finding in in_order(findings)), "")
+
+
+def why_resident(answer: Answer, answers: Answer) -> str:
+    """Why memory is resident, in one sentence: live data first of all, where that is most of it."""
+    if "not_answered" in answer:
+        return f"unknown: {answer['not_answered']}"
+    moments = answers.get("residency", {}).get("moments", ())
+    of_peak = answers.get("peak", {}).get("sites", ())
+    most = max(moments, key=lambda row: int(row["live_bytes"]), default=None)
+    is_live = most is not None and most["live_bytes"] >= _MOSTLY * most["resident_bytes"]
+    if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
+        return cause.QUESTION.gist(answer)
+    site = of_peak[0]
+    return (
+        f"it is live data, {units.size(most['live_bytes'])} of {units.size(most['resident_bytes'])} at "
+        f"{units.duration(most['time_ns'])}; at the peak {units.size(site['live_bytes'])} in "
+        f"{units.counted(site['live_blocks'], 'block')} of {site['name']}"
+    )
+
+
+__all__ = ["MOST_LINES", "first_question", "in_order", "is_empty", "render", "why_resident"]

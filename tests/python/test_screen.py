@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""The report on one screen: how long it is, what comes first, and what is typed next."""
+
+from __future__ import annotations
+
+import copy
+import io
+from pathlib import Path
+from typing import Any
+
+import heapwright
+import pytest
+from heapwright import explain
+from heapwright.cli.explanation import ReportOptions, make_report_options, next_command
+from heapwright.explain import screen
+from heapwright.explain.question import Question
+from rich.console import Console
+from test_explain import explained
+from written_traces import Command, MadeTrace, small_trace
+
+ENDS = "x.heapwright"
+
+
+@pytest.fixture
+def document(trace: heapwright.Trace) -> dict[str, Any]:
+    return explained(trace)
+
+
+def shown(document: dict[str, Any], width: int = 100, rows: int | None = None) -> str:
+    out = io.StringIO()
+    explain.render_screen(document, Console(file=out, width=width, highlight=False), rows)
+    return out.getvalue()
+
+
+def finding(question: str, text: str = "it") -> dict[str, Any]:
+    return {"text": text, "question": question, "parts": [], "naming": ""}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_it_fits_a_screen_however_much_there_is_to_say(document: dict[str, Any], width: int) -> None:
+    full = copy.deepcopy(document)
+    full["summary"]["findings"] = [finding("slow_calls", "a word " * 60)] * 7
+    for answer in full["questions"].values():
+        for table in ("sites", "threads", "by_function"):
+            answer[table] = answer[table] * 10 if table in answer else []
+    said = shown(full, width)
+    assert said.count("\n") <= screen.MOST_LINES < 60
+    assert "more questions: --all" in said
+    for part in ("Why it is resident", "What stands out", "[peak]", "[time]", "in short"):
+        assert part in said
+    assert shown(full, width, rows=9).count("server+0x3000") > said.count("server+0x3000")
+
+
+def test_why_memory_is_resident_comes_first_and_each_question_has_its_line(document: dict[str, Any]) -> None:
+    said = shown(document)
+    assert said.index("Why it is resident") < said.index("What stands out") < said.index("[peak]")
+    lines = [line.split()[0] for line in said.split("in short")[1].splitlines()[2:]]
+    told = {row["question"] for row in document["summary"]["findings"]}
+    answered = {
+        question.name
+        for question in explain.QUESTIONS
+        if question.in_short(document["questions"][question.name])
+    }
+    assert set(lines) == answered - told - {"cause", "peak", "leaks", "time"}
+    assert len(lines) == len(set(lines)) >= 8
+
+
+@pytest.mark.parametrize("question", explain.QUESTIONS, ids=lambda question: question.name)
+def test_every_question_has_an_answer_in_one_line(question: Question, document: dict[str, Any]) -> None:
+    assert question.gist is not Question._field_defaults["gist"]
+    line = question.in_short(document["questions"][question.name])
+    assert "\n" not in line and "None" not in line
+    assert question.in_short({"not_answered": "why"}) == ""
+
+
+def test_the_caller_of_most_stands_beside_each_site(document: dict[str, Any]) -> None:
+    said = shown(document)
+    assert "server+0x3000, from server+0x1000" in said
+    paths = document["questions"]["peak"]["sites"][0]["paths"]
+    other = {**paths[0], "callers": [{**paths[0]["callers"][0], "name": "elsewhere"}]}
+    document["questions"]["peak"]["sites"][0]["paths"] = [*paths, other]
+    assert "server+0x3000, mostly from server+0x1000" in shown(document)
+
+
+def test_what_returns_something_comes_before_what_describes() -> None:
+    findings = [finding(name) for name in ("cause", "peak", "leaks", "calls", "growth")]
+    assert [row["question"] for row in screen.in_order(findings)] == ["leaks", "growth", "peak", "calls"]
+    assert screen.first_question(findings) == "cause"
+    assert screen.first_question(findings[1:]) == "leaks"
+    assert screen.first_question([]) == ""
+
+
+def test_live_data_is_said_to_be_the_reason() -> None:
+    answer = {"verdict": "nothing", "kinds": []}
+    moments = [
+        {"time_ns": 10**9, "live_bytes": 1 << 20, "resident_bytes": 9 << 20},
+        {"time_ns": 2 * 10**9, "live_bytes": 372 << 20, "resident_bytes": 400 << 20},
+    ]
+    site = {"name": "load", "live_bytes": 300 << 20, "live_blocks": 300}
+    said = screen.why_resident(answer, {"residency": {"moments": moments}, "peak": {"sites": [site]}})
+    assert said == (
+        "it is live data, 372 MiB of 400 MiB at 2.00 s; at the peak 300 MiB in 300 blocks of load"
+    )
+    assert "unknown: samples" in screen.why_resident({"not_answered": "samples"}, {})
+
+
+def test_the_next_command_follows_from_the_first_finding(document: dict[str, Any]) -> None:
+    document["file"] = "a b"
+    document["summary"]["findings"] = [finding("slow_calls"), finding("growth")]
+    on_screen = ReportOptions(is_screen=True)
+    assert next_command(document, on_screen) == "heapwright explain 'a b' --question slow_calls"
+    document["summary"]["findings"] = []
+    assert next_command(document, on_screen) == "heapwright explain 'a b' --all"
+    one = make_report_options(None, ["slow_calls"], False)
+    assert next_command(document, one) == "heapwright explain 'a b' --all", "not what was just typed"
+    whole = make_report_options(None, [], False, is_whole=True)
+    assert next_command(document, whole).startswith("heapwright sql 'a b' ")
+    row = {"replayed": [], "replay_change": "arena@f", "replay_set": ""}
+    document["questions"]["advice"]["advice"] = [row]
+    assert next_command(document, whole) == "heapwright replay 'a b' --change arena@f"
+    setting = {"replayed": [], "helps": "yes", "replay_set": "glibc.arena_max=1"}
+    document["questions"]["cause"]["remedies"] = [{**setting, "helps": "no"}, setting]
+    assert next_command(document, one) == "heapwright replay 'a b' --set glibc.arena_max=1"
+
+
+def test_a_program_without_a_call_is_told_so(command: Command, tmp_path: Path) -> None:
+    made = MadeTrace()
+    made.line("thread", 0, 100, "main", 0, 0)
+    path = made.write(tmp_path / ENDS)
+    said = command("explain", path)
+    assert "no heap call: nothing was allocated" in said.out
+    assert "What stands out" not in said.out and "peak" not in said.out
+    assert said.err == f"next: heapwright info {path}\n"
+
+
+def test_all_is_everything_and_excludes_what_chooses(command: Command, tmp_path: Path) -> None:
+    path = small_trace().write(tmp_path / ENDS)
+    whole = command("explain", path, "--all").out
+    assert "in short" not in whole
+    assert all(f"[{name}]" in whole for name in ("timeline", "sizes", "latency", "recorder"))
+    for options in (["--question", "peak"], ["--tree", "callers"], ["--json"]):
+        refused = command("explain", path, "--all", *options)
+        assert refused.code == 2 and "--all is the whole report" in refused.err
