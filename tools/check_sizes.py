@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks lengths: files, functions, nesting, in C++ and Python.
 
-A file over 300 lines gives its reason in a line `// length: why` (Python:
-`# length: why`) among its first 12 lines; over 500 fails. A function over 60
+A file over 450 lines gives its reason in a line `// length: why` (Python:
+`# length: why`) among its first 12 lines; over 600 fails. A function over 60
 lines fails, and so does a nesting of more than 3 blocks.
 C++ is read by its braces, not parsed: a body is a brace that follows a
 parameter list outside of any other body.
@@ -15,8 +15,8 @@ import re
 import sys
 from pathlib import Path
 
-FILE_HARD_LINES = 500
-FILE_REASON_LINES = 300
+FILE_HARD_LINES = 600
+FILE_REASON_LINES = 450
 FUNCTION_LINES = 60
 NESTING = 3
 FOLDERS = ("src", "include", "python", "tests", "tools", "bench", "fuzz")
