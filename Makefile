@@ -94,23 +94,26 @@ wheel: setup .venv/tools ## build a stripped manylinux wheel into dist/ and try 
 bench: setup-test ## measure against heaptrack in the same run, then write docs/performance.md
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@cmake --preset release -DHEAPWRIGHT_BENCH=ON >/dev/null && cmake --build build/release
-	@.venv/bin/python bench/recorder/measure.py --output bench/results
-	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results
-	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results --large-gb 5
-	@.venv/bin/python bench/recorder/render.py --write
+	@.venv/bin/python bench/recorder/measure.py
+	@.venv/bin/python bench/recorder/measure_analysis.py
+	@.venv/bin/python bench/recorder/measure_analysis.py --large-gb 5
+	@.venv/bin/python bench/pack.py recorder
+	@.venv/bin/python bench/render.py --write
 
 bench-heap: ## measure the heap beside five others, then write docs/heap-performance.md
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@.venv/bin/python bench/heap/measure.py
 	@.venv/bin/python bench/heap/measure.py --programs
-	@.venv/bin/python bench/heap/render.py --write
+	@.venv/bin/python bench/pack.py heap
+	@.venv/bin/python bench/render.py --write
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@.venv/bin/python bench/parts/measure.py
-	@.venv/bin/python bench/parts/render.py --write
+	@.venv/bin/python bench/pack.py parts
+	@.venv/bin/python bench/render.py --write
 
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
 	@tools/build_peers.sh

@@ -1,28 +1,59 @@
 # SPDX-License-Identifier: MIT
-"""What every render.py does with the document it made.
+"""What a document shows of the summaries in bench/results/, and where: bench/*/figures.py declare it.
 
-Without options prints it; --write writes it; --check fails when it and the
-results disagree.
+A figures.py has TAKEN, what bench/pack.py keeps of each raw results file, and BLOCKS, the parts of
+documents that bench/render.py makes from what is kept.
 """
 
 from __future__ import annotations
 
-import argparse
+import importlib.util
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from sources import project as project
+from sources import raw as raw
 from sources import said as said
 
-project = Path(__file__).resolve().parents[1]
+bench = project / "bench"
+results = bench / "results"
 
 
 def read(name: str) -> dict[str, Any]:
-    """bench/results/NAME.json."""
-    found: dict[str, Any] = json.loads((project / f"bench/results/{name}.json").read_text(encoding="utf-8"))
-    return found
+    """bench/results/NAME.json, whose figures have the names of their statistics."""
+    return named(json.loads((results / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def named(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document that bench/pack.py wrote, with an object for each array that is a figure."""
+    names = document.get("figures_are", [])
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: whole(one) for key, one in value.items()}
+        if not isinstance(value, list):
+            return value
+        if len(value) == len(names) and all(isinstance(one, int | float) for one in value):
+            return dict(zip(names, value, strict=True))
+        return [whole(one) for one in value]
+
+    return {key: whole(value) for key, value in document.items() if key != "figures_are"}
+
+
+def is_there(name: str) -> bool:
+    """Whether somebody has measured it."""
+    return (results / f"{name}.json").exists()
+
+
+def read_if_there(name: str) -> dict[str, Any] | None:
+    """The summary; None for what nobody has measured."""
+    return read(name) if is_there(name) else None
 
 
 def figures_of(name: str) -> str:
@@ -46,41 +77,77 @@ def load_of(loads: Sequence[float], cpus: int) -> tuple[str, str]:
     return f"load average {min(loads):.1f} to {max(loads):.1f}", beside
 
 
-def give(document: Path, text: str) -> int:
-    """Reads the options of the command line; the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    if options.write:
-        document.write_text(text, encoding="utf-8")
-    elif options.check:
-        if not document.exists() or document.read_text(encoding="utf-8") != text:
-            script = Path(sys.argv[0]).resolve().relative_to(project)
-            print(f"{document.relative_to(project)} disagrees with the results: run {script} --write")
-            return 1
-    else:
-        print(text, end="")
-    return 0
+def span_of(figure: Mapping[str, float], places: int) -> str:
+    """A packed figure: the median, and its ends in brackets."""
+    ends = f"{figure['low']:.{places}f}–{figure['high']:.{places}f}"
+    return f"{figure['median']:.{places}f} ({ends})"
 
 
-def give_results(document: Path, results: str, name: str = "results") -> int:
-    """The same for a document written by hand, whose results stand between two marks of this name."""
-    return give(document, with_results(document.read_text(encoding="utf-8"), results, name))
+@dataclass(frozen=True)
+class Block:
+    """A part of a document, between two marks that stay; all of it where there are none.
+
+    text: makes the part; it reads the summaries.
+    """
+
+    document: str
+    text: Callable[[], str]
+    begin: str = ""
+    end: str = ""
+
+    def put_into(self, before: str) -> str:
+        """The document with this part made anew. ValueError: it lacks a mark."""
+        if not self.begin:
+            return self.text()
+        head, begin, rest = before.partition(self.begin)
+        _, end, tail = rest.partition(self.end)
+        if not begin or not end:
+            raise ValueError(f"{self.document} lacks {self.end if begin else self.begin}")
+        return f"{head}{begin}{self.text()}{end}{tail}"
 
 
-def with_results(text: str, results: str, name: str) -> str:
-    """The text with other results between the marks of this name."""
-    return between(text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", results)
+def whole(document: str, text: Callable[[], str]) -> Block:
+    """A document that is made as a whole."""
+    return Block(document, text)
 
 
-def with_figures(text: str, name: str, results: str) -> str:
-    """The text with other figures below their mark."""
-    return between(text, figures_of(name), "<!-- /figures -->", results)
+def marked(document: str, name: str, text: Callable[[], str], gap: str = "\n") -> Block:
+    """What stands between two marks of this name; gap: between them and the text."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    return Block(document, lambda: f"{gap}{text()}{gap}", begin, end)
 
 
-def between(text: str, begin: str, end: str, results: str) -> str:
-    """The text with other results between these marks."""
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{results}\n{end}{after}"
+def below(document: str, name: str, text: Callable[[], str]) -> Block:
+    """What stands below the mark of bench/results/NAME.json."""
+    return Block(document, lambda: f"\n{text()}\n", figures_of(name), "<!-- /figures -->")
+
+
+def folders() -> list[str]:
+    """Those of bench/ that declare what a document shows."""
+    return sorted(path.parent.name for path in bench.glob("*/figures.py"))
+
+
+def folder(name: str) -> str:
+    """A word of the command line that must be one of them."""
+    if name not in folders():
+        raise ArgumentTypeError(f"{name} is none of {', '.join(folders())}")
+    return name
+
+
+def declarations(some: Sequence[str] = ()) -> Iterator[ModuleType]:
+    """The figures.py of these folders, of all where none is named."""
+    for name in some or folders():
+        yield load(bench / name / "figures.py")
+
+
+def load(path: Path) -> ModuleType:
+    """A figures.py as a module of its folder's name; it may import what stands beside it."""
+    spec = importlib.util.spec_from_file_location(f"figures_of_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module

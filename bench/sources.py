@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 project = Path(__file__).resolve().parents[1]
+raw = project / "build/results"  # what measuring writes; bench/pack.py makes bench/results/ of it
 package = "python/heapwright"
 sys.path.append(str(project / "tools"))
 import check_imports  # noqa: E402
@@ -114,6 +115,7 @@ suffixes = {".cpp", ".hpp", ".h", ".S", ".py", ".js", ".css", ".html"}
 LITERAL = rb'"(?:\\.|[^"\\\n])*"' + rb"|'(?:\\.[^'\n]*|[^'\\\n])'"
 COMMENT_OR_SPACE = re.compile(rb"(" + LITERAL + rb")|//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
+declared = "figures.py"  # in bench/: as these
 shown_by = (f"{package}/report", f"{package}/terminal")  # as these do
 
 
@@ -156,9 +158,20 @@ def code_of(file: Path) -> bytes:
     return COMMENT_OR_SPACE.sub(lambda found: found[1] or b"", text)
 
 
+def raw_results() -> Path:
+    """Where measuring puts its results; made here where it is missing."""
+    raw.mkdir(parents=True, exist_ok=True)
+    return raw
+
+
+def is_of_the_form(file: Path) -> bool:
+    """Whether it only measures again, or shows what was measured."""
+    return file.name in scripts or (file.name == declared and file.parent.parent.name == "bench")
+
+
 def hash_of(path: Path) -> str:
     """Of the names and texts of the sources in a folder, or of one file's text."""
-    files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and file.name not in scripts)
+    files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and not is_of_the_form(file))
     whole = hashlib.sha256()
     for file in files if path.is_dir() else [path]:
         whole.update(file.relative_to(path).as_posix().encode() + b"\0")

@@ -26,10 +26,7 @@ def checks() -> dict[str, list[str]]:
         "symbols": [python, "tools/check_symbols.py"],
         "planted faults": [python, "tools/run_mutants.py", "--check"],
         "documents": [python, "tools/check_docs.py"],
-        **{
-            f"figures of bench/{script.parent.name}": [python, str(script), "--check"]
-            for script in sorted(root.glob("bench/*/render.py"))
-        },
+        "figures": [python, "bench/render.py", "--check"],
         "C++ lint": [python, "tools/check_tidy.py", "--jobs", str(os.cpu_count() or 1)],
         "C++ format": ["clang-format", "--dry-run", "-Werror", *sources],
         "Python format": [python, "-m", "ruff", "format", "--check", "--quiet", "."],

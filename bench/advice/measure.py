@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     rules: dict[str, Any] = {}
     for rule in sorted(rule.name for rule in RULES):

@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="of the programs made for this")
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         asked = Asked(options.command, Path(folder))

@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1, help="of the usual number of cycles")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--build", type=Path, default=project / "build/release")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         pairs = Path(temporary) / "pairs"

@@ -51,7 +51,7 @@ def _write(path: Path, document: Answer) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("only", nargs="*", help="words in the scenarios' names; S15: Debian's programs")
     options = parser.parse_args()
     memory = (*scenarios.SCENARIOS, *kept_pages.SCENARIOS)

@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--times", action="store_true", help="times alone")
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     known = settings(options.build)
 

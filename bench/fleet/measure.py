@@ -104,7 +104,7 @@ def ask(folder: Path, question: str) -> tuple[float, list[dict[str, Any]]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--processes", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

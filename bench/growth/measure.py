@@ -112,7 +112,7 @@ def of_slopes(number: int) -> dict[str, dict[str, int]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--loads", type=int, default=500, help="of each kind")
     options = parser.parse_args()
     found = of_sites(options.loads)

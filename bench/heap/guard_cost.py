@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Counts what guards around some large blocks cost: instructions, system calls, page faults, memory.
 
-    guard_cost.py [--turns 5] [--output bench/results/heap-guard-cost.json] NAME=LIBRARY ...
+    guard_cost.py [--turns 5] [--output build/results/heap-guard-cost.json] NAME=LIBRARY ...
 
 Runs bench/heap/guard_cost.cpp with each library preloaded, for example one of the revision before, by
 callgrind, by strace and bare. What a block costs is the difference of two runs of different length; what the

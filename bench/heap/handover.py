@@ -6,7 +6,7 @@
 
 Each run takes the time of a cache line from CPU to CPU, then that of a block. Prints medians of the
 runs in which a line took less than 120 ns, and of the others. Runs are added to those that
-bench/results/heap-handover.json has of the same sources: a host moves CPUs every few minutes at most.
+build/results/heap-handover.json has of the same sources: a host moves CPUs every few minutes at most.
 """
 
 import json

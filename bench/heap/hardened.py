@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the hardened mode beside other hardened heaps, in turns.
 
-    hardened.py [--turns 9] [--output bench/results/heap-hardened.json] NAME=LIBRARY ...
+    hardened.py [--turns 9] [--output build/results/heap-hardened.json] NAME=LIBRARY ...
 
 Runs bench/heap/hardened_load.cpp on one and on two threads with each library preloaded; this heap
 runs hardened, and without a library the C library's own runs. CPU time bears a busy machine, so

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How much of real programs' heaps lies in huge pages that are only partly used.
 
-    huge_areas.py [--output bench/results/heap-huge-areas.json]
+    huge_areas.py [--output build/results/heap-huge-areas.json]
 
 Runs the programs of bench/heap/real_programs.py with HEAPWRIGHT_HEAP_HUGE_PAGES=1 and reads the records of
 the heap's units from outside, 25 times a second: which 2 MiB hold something, and how much of them is free.
@@ -128,7 +128,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap-huge-areas.json")
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / "heap-huge-areas.json")
     options = parser.parse_args()
     stamp = sources.stamp("heap")
     document = {"sources": stamp, "runs": measure()}

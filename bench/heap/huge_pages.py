@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Measures what huge pages give and cost: this heap with and without, other heaps, in turns.
 
-    huge_pages.py [--turns 5] [--output bench/results/heap-huge-pages.json] NAME=LIBRARY ...
+    huge_pages.py [--turns 5] [--output build/results/heap-huge-pages.json] NAME=LIBRARY ...
 
 Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. A virtual machine's
 host may take free memory back within seconds, and its first touch costs most then. So each runs twice: cold,

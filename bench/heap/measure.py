@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the heap beside glibc, jemalloc, tcmalloc, mimalloc and tbb; writes bench/results/heap.json.
+"""Measures the heap beside glibc, jemalloc, tcmalloc, mimalloc and tbb; writes build/results/heap.json.
 
 Each run is a process of its own with the allocator preloaded; the allocators
 take turns, so that noise meets all of them alike. Takes about twelve minutes
@@ -157,7 +157,7 @@ def keep(path: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> list[d
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=project / "build/release")
-    parser.add_argument("--output", type=Path, help="bench/results/heap*.json by default")
+    parser.add_argument("--output", type=Path, help="build/results/heap*.json by default")
     parser.add_argument("--releases", action="store_true", help="beside what make bench-peers built")
     parser.add_argument("--programs", action="store_true", help="real programs, beside all that is here")
     parser.add_argument("--turns", type=int, default=7, help="runs of each program on each allocator")
@@ -175,7 +175,7 @@ def main() -> int:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
     names = {"all": "heap-programs", "releases": "heap-releases", "debian": "heap"}
-    output = arguments.output or project / f"bench/results/{names[kinds]}.json"
+    output = arguments.output or sources.raw_results() / f"{names[kinds]}.json"
     described = this_machine()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(measured, arguments.build, Path(folder), arguments.quick, arguments.only)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Counts the misuse programs of mimalloc-bench that each heap stops or makes harmless.
 
-    misuse.py [--output bench/results/heap-misuse.json] CHECKOUT [NAME=LIBRARY ...]
+    misuse.py [--output build/results/heap-misuse.json] CHECKOUT [NAME=LIBRARY ...]
 
 CHECKOUT is a clone of github.com/daanx/mimalloc-bench, of which the programs in bench/security are built
 as its own build file says: in C for blocks of 8, 4096 and 262,144 bytes, in C++ once. A program that
@@ -64,7 +64,7 @@ def main() -> int:
     )
     parser.add_argument("checkout", type=Path)
     parser.add_argument("others", nargs="*", metavar="NAME=LIBRARY")
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap-misuse.json")
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / "heap-misuse.json")
     options = parser.parse_args()
     folder = options.checkout / "bench/security"
     programs = dict(commands(folder))

@@ -40,7 +40,7 @@ def options_of(description: str | None, turns: int, results: str) -> argparse.Na
     )
     parser.add_argument("others", nargs="*", metavar="NAME=LIBRARY")
     parser.add_argument("--turns", type=int, default=turns)
-    parser.add_argument("--output", type=Path, default=project / "bench/results" / results)
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / results)
     options = parser.parse_args()
     options.heaps = {"heapwright": str(project / "build/release/lib/libheapwright.so"), "glibc": ""}
     options.heaps |= libraries_of(options.others, parser)

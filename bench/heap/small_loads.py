@@ -4,7 +4,7 @@
 
     small_loads.py LOAD [--turns N] [--output FILE] NAME=LIBRARY ...
 
-The results are bench/results/heap-LOAD.json; glibc's own heap runs without a library. The loads:
+The results are build/results/heap-LOAD.json; glibc's own heap runs without a library. The loads:
 
 """
 

@@ -3,7 +3,7 @@
 """Measures builds of the heap in turns: as it is, and without one of its concepts each.
 
     trials.py --with build/release/lib/libheapwright.so --without coarse=FILE [--without ...]
-              [--measure g++=9 pair_2=7 ...] [--add] [--output bench/results/heap-trials.json]
+              [--measure g++=9 pair_2=7 ...] [--add] [--output build/results/heap-trials.json]
 
 Prints, for each program and load, the median of CPU time and peak against the whole heap, turn by
 turn, and the noise of these ratios. docs/decisions/0006-heap.md says what followed. Ratios of CPU
@@ -80,7 +80,7 @@ def main() -> int:
         "--build", type=Path, default=project / "build/release", help="has bin/heapwright-lab"
     )
     parser.add_argument("--add", action="store_true", help="to the runs of the output file, which exists")
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap-trials.json")
+    parser.add_argument("--output", type=Path, default=measure.sources.raw_results() / "heap-trials.json")
     options = parser.parse_args()
     pairs = [text.partition("=")[::2] for text in options.without]
     libraries = {whole: options.whole} | {name: Path(file) for name, file in pairs}

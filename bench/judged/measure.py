@@ -4,7 +4,7 @@
 
 Each program is recorded and explained with the check by a replay. The first setting that a finding on the
 first screen names is applied for real: runs without the recorder, in turns with and without it. Writes
-bench/results/judged.json; render.py makes the table.
+build/results/judged.json; bench/render.py makes the table.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     cases: dict[str, Any] = {}
     for case in CASES:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs all experiments, or the one named first, and keeps the raw results: bench/results/lab-NAME.json.
+"""Runs all experiments, or the one named first, and keeps the raw results: build/results/lab-NAME.json.
 
 Run it with .venv/bin/python on a quiet machine; options are handed on to
 `heapwright lab`, for example --on glibc,jemalloc.
@@ -17,7 +17,6 @@ import sources  # noqa: E402
 
 # Paths of this checkout say nothing to others.
 place = str(project) + "/"
-results = project / "bench/results"
 
 
 def main() -> int:
@@ -34,9 +33,9 @@ def main() -> int:
     experiments = document.pop("experiments")
     for experiment in experiments:
         one = {**document, "sources": stamp, "experiments": [experiment]}
-        path = results / f"lab-{experiment['name']}.json"
+        path = sources.raw_results() / f"lab-{experiment['name']}.json"
         path.write_text(json.dumps(one, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(f"{len(experiments)} result files in bench/results; next: bench/lab/render.py --write")
+    print(f"{len(experiments)} result files in build/results; next: bench/pack.py, bench/render.py --write")
     return done.returncode
 
 

@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mirrors", default="", help="git address with {} for owner+name; else GitHub's")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     command = project / ".venv/bin/heapwright"

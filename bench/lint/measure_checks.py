@@ -164,7 +164,7 @@ def main() -> None:
     """Looks, and writes after each package."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument(
         "--resume", action="store_true", help="packages in the results are not looked at again"
     )

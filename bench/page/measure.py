@@ -130,7 +130,7 @@ def measure(browser: Browser, name: str, line: list[str], folder: Path, loads: i
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--scale", type=float, default=1.0, help="smaller recordings, for a look")
     parser.add_argument("--loads", type=int, default=5)
     options = parser.parse_args()

@@ -210,7 +210,7 @@ def figures(work: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.05, help="of each benchmark in each repetition")
     parser.add_argument("--work", type=Path, help="keeps the built programs here and uses those it finds")

@@ -3,7 +3,7 @@
 
 Records bench/recorder/sampled_program.cpp once in full, which is the truth, and 200 times with
 --sample; compares every interval of the reports with the truth and writes the raw rows to
-bench/results/intervals.json. Run it as
+build/results/intervals.json. Run it as
 
     .venv/bin/python bench/recorder/intervals.py [--runs 200] [--sample 64k]
 """
@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "bench/results/intervals.json"
+sys.path.append(str(ROOT / "bench"))
+import sources  # noqa: E402
+
 COMMAND = Path(sys.executable).parent / "heapwright"
 # Figures of the tables of sites: question -> figures.
 FIGURES = {
@@ -119,7 +121,8 @@ def main() -> int:
         "rows_are": "estimate, from, to",
         "figures": [{"name": name, "truth": truth[name], "rows": rows[name]} for name in sorted(rows)],
     }
-    RESULTS.write_text(json.dumps(document, separators=(",", ":")).replace('{"name"', '\n{"name"') + "\n")
+    text = json.dumps(document, separators=(",", ":")).replace('{"name"', '\n{"name"')
+    (sources.raw_results() / "intervals.json").write_text(f"{text}\n")
     return judge(document)
 
 

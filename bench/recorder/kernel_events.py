@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.measure.turns import turns
-from measure import head_of_results, measure_heapwright, write_results
+from measure import head_of_results, measure_heapwright, sources, write_results
 from workloads import prepare, project
 
 BASE = "without both"
@@ -54,7 +54,7 @@ def summary(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
     parser.add_argument("--only", nargs="*", default=["pairs", "sqlite3", "python3", "cc1plus"])

@@ -129,9 +129,7 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--output", type=Path, default=project / "bench/results", help="folder for recorder.json"
-    )
+    parser.add_argument("--output", type=Path, default=sources.raw_results(), help="folder for recorder.json")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
         "--scale", type=float, default=1.0, help="size of the workloads; below 1 only for a look"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.measure.turns import turns
-from measure import count_heaptrack_events, environment, head_of_results, run, write_results
+from measure import count_heaptrack_events, environment, head_of_results, run, sources, write_results
 from workloads import Workload, prepare, project
 
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
@@ -108,7 +108,7 @@ def measure_large(gigabytes: float) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
     parser.add_argument("--long", type=int, default=8)

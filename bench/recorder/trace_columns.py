@@ -91,7 +91,7 @@ def read(file: BinaryIO) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     result: dict[str, Any] = {"sources": sources.stamp("trace_columns"), "traces": {}}
     with tempfile.TemporaryDirectory() as name:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a change gives by replay beside the program that was changed so: bench/results/replay_changes.json.
+"""What a change gives by replay beside the program that was changed so: build/results/replay_changes.json.
 
 tests/programs/changed_loads.cpp does the same work in several ways. The plain way is recorded once and
 replayed with the change; then both ways run in turns, their CPU time and private pages read.
@@ -90,7 +90,7 @@ def measure(case: Case, folder: Path, runs: int) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--output", type=Path, default=project / "bench/results/replay_changes.json")
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / "replay_changes.json")
     parser.add_argument("--runs", type=int, default=9, help="real runs of each way")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": machine.describe(), "sources": sources.stamp("replay"), "cases": []}

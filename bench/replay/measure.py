@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a replay predicts beside what the program then takes: bench/results/replay.json.
+"""What a replay predicts beside what the program then takes: build/results/replay.json.
 
 Each program is recorded once, replayed on the candidates, and run on each of
 them in turns: its private pages that belong to no file are read every 2 ms, its
@@ -174,7 +174,7 @@ def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--output", type=Path, default=project / "bench/results/replay.json")
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / "replay.json")
     parser.add_argument("--runs", type=int, default=5, help="real runs of each candidate")
     parser.add_argument("--only", default="", help="this program alone")
     options = parser.parse_args()

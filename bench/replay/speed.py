@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How fast a replay is, and what it takes beside the heap calls: bench/results/replay_speed.json.
+"""How fast a replay is, and what it takes beside the heap calls: build/results/replay_speed.json.
 
 Recordings are made up by bench/analyze/write_synthetic_trace.cpp. CPU time is of all threads of the
 process, in the kernel too; wall time means little on a machine that does other work: load_average says so.
@@ -116,7 +116,7 @@ def large(folder: Path, writer: Path, events: int, runs: int) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--output", type=Path, default=project / "bench/results/replay_speed.json")
+    parser.add_argument("--output", type=Path, default=sources.raw_results() / "replay_speed.json")
     parser.add_argument("--events", type=int, default=100_000_000)
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()

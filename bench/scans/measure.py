@@ -52,7 +52,7 @@ def printed(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5, help="of each run")
     parser.add_argument("--mebibytes", type=int, default=500, help="that stay")

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--milliseconds", type=int, default=1000)
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
-    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--output", type=Path, default=sources.raw_results())
     options = parser.parse_args()
     runs: dict[str, list[dict[str, int]]] = {str(threads): [] for threads in THREADS}
     for _ in range(options.runs):

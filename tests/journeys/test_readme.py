@@ -27,7 +27,7 @@ def test_the_first_command_is_on_the_first_page() -> None:
 
 
 def test_the_cost_is_the_measured_one() -> None:
-    """Both figures are those of the first line that bench/recorder/render.py writes."""
+    """Both figures are those of the first line that bench/render.py writes."""
     said = re.search(
         r"\*\*costs\*\* ([\d.]+ ns) .* ([\d.]+ to [\d.]+) times", (project / "README.md").read_text()
     )

@@ -32,7 +32,7 @@ def best_of(case_record: Mapping[str, Any], figure: Figure) -> frozenset[str]:
     having = [result for result in case_record["results"] if figure.key in result["summary"]]
     return statistics.marked(
         {result["allocator"]: result["summary"][figure.key]["rank"] for result in having},
-        {result["allocator"]: len(result["runs"]) for result in having},
+        {result["allocator"]: result["summary"][figure.key]["runs"] for result in having},
     )
 
 
@@ -53,7 +53,7 @@ def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) ->
     best = [name for name, _, _ in rows if name in best_of(case_record, figure)]
     last_name, last, last_rank = rows[-1]
     value = units.number(rows[0][1], figure.unit)
-    if min(len(result_of(case_record, name)["runs"]) for name, _, _ in rows) < 2:
+    if min(result_of(case_record, name)["summary"][figure.key]["runs"] for name, _, _ in rows) < 2:
         values = sorted(median for _, median, _ in rows)
         return f"{case.name}: {value_range(values, figure)}; a single run gives no ranking"
     if last_rank == rows[0][2]:

@@ -23,7 +23,7 @@ def arena() -> tuple[Part, dict[str, Any]]:
         results = []
         for allocator, (later, first) in by_allocator.items():
             summary = {
-                key: {"median": median, "rank": 1, "spread": 0.0}
+                key: {"median": median, "rank": 1, "spread": 0.0, "runs": 2}
                 for key, median in (("later_ns", later), ("first_ns", first))
             }
             results.append({"allocator": allocator, "summary": summary, "runs": [{}, {}], "failure": ""})

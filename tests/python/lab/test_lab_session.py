@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import pytest
+from heapwright.cli import output_schemas
 from heapwright.lab import catalogue
 from heapwright.measure import results
 from heapwright.measure.allocators import Shelf
@@ -15,6 +17,7 @@ from heapwright.measure.runner import Arm, Settings
 from lab_runs import faulty, program, run
 
 SLOW, WASTEFUL = str(faulty / "slow.so"), str(faulty / "wasteful.so")
+CRASHING = str(faulty / "crashing.so")
 
 
 def experiment(name: str, part: str = "", cases: int = 1, first: int = 0) -> Experiment:
@@ -33,6 +36,20 @@ def order(document: dict[str, Any], key: str, case: int = 0) -> list[str]:
             (r["summary"][key]["rank"], name) for r in results_of_case if r["allocator"] == name
         ),
     )
+
+
+@pytest.mark.parametrize(("name", "part"), [("latency", "mixed"), ("buffer-cache", "flat"), ("retain", "")])
+def test_a_document_is_as_its_schema_says(name: str, part: str) -> None:
+    """Of runs that fold and an allocator that fails, of runs with series, and of plain ones."""
+    document = run([experiment(name, part)], ["glibc", CRASHING], Settings(runs=1, scale=0.003))
+    (case,) = document["experiments"][0]["parts"][0]["cases"]
+    assert part != "mixed" or [bool(result["failure"]) for result in case["results"]] == [False, True]
+    assert part != "flat" or case["results"][0]["series"]
+    kept = output_schemas.schema("lab")
+    jsonschema.validate(document, kept)
+    case["colour"] = "blue"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, kept)
 
 
 @pytest.mark.parametrize(

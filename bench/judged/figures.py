@@ -1,21 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the table in docs/advice.md from bench/results/judged.json; no figure there is typed by hand.
-
-It stands between two marks in the document; options as in bench/documents.py.
-"""
+"""The table of judged remedies in docs/advice.md, of bench/results/judged.json."""
 
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from heapwright.measure.statistics import summarize
-from heapwright.report import markdown, units
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.report import markdown, units
+from taken import each, fields, grouped
+
+TAKEN = {"judged": fields({"cases": each(fields({"before": grouped(), "after": grouped()}))})}
 
 
 def _said(text: str) -> str:
@@ -25,9 +19,9 @@ def _said(text: str) -> str:
 
 
 def _change(runs: Mapping[str, Any], key: str, unit: str) -> str:
-    before, after = (summarize([one[key] for one in runs[side]]) for side in ("before", "after"))
-    share = units.signed_percent((after.median - before.median) / max(before.median, 1))
-    return f"{units.number(int(before.median), unit)} → {units.number(int(after.median), unit)} ({share})"
+    before, after = (runs[side][key]["median"] for side in ("before", "after"))
+    share = units.signed_percent((after - before) / max(before, 1))
+    return f"{units.number(int(before), unit)} → {units.number(int(after), unit)} ({share})"
 
 
 def row_of(name: str, case: Mapping[str, Any]) -> list[str]:
@@ -48,7 +42,7 @@ def row_of(name: str, case: Mapping[str, Any]) -> list[str]:
 def render() -> str:
     document = documents.read("judged")
     cases = document["cases"]
-    runs = max(len(case["before"]) for case in cases.values())
+    runs = max(case["before"]["cpu_ns"]["runs"] for case in cases.values() if case["before"])
     lines = [
         documents.figures_of("judged"),
         "",
@@ -65,5 +59,4 @@ def render() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give_results(documents.project / "docs/advice.md", render(), "judged"))
+BLOCKS = [documents.marked("docs/advice.md", "judged", render)]

@@ -1,20 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts cause.json, slow.json and same_end.json of bench/results into docs/truth.md.
-
-See bench/documents.py for the options.
-"""
+"""The scenarios in docs/truth.md, of cause.json, slow.json and same_end.json in bench/results."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
-from heapwright.report import markdown, units
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.report import markdown, units
+from taken import as_is, each, fields
 
 MEBIBYTE = 1 << 20
 
@@ -101,13 +94,14 @@ def same_end() -> list[str]:
     return [*lines, "", f"{', '.join(result['programs'])}. {documents.said([result])}"]
 
 
-def main() -> int:
-    document = documents.project / "docs/truth.md"
-    text = document.read_text(encoding="utf-8")
-    for name, lines in (("cause", memory), ("slow", slow_calls), ("same_end", same_end)):
-        text = documents.with_figures(text, name, "\n".join(lines()))
-    return documents.give(document, text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+TAKEN = {
+    "cause": fields({"scenarios": each(fields({}, but=("bytes_of",)))}),
+    "slow": as_is,
+    "same_end": as_is,
+}
+DOCUMENT = "docs/truth.md"
+BLOCKS = [
+    documents.below(DOCUMENT, "cause", lambda: "\n".join(memory())),
+    documents.below(DOCUMENT, "slow", lambda: "\n".join(slow_calls())),
+    documents.below(DOCUMENT, "same_end", lambda: "\n".join(same_end())),
+]

@@ -1,19 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables in docs/count.md from bench/results/count*.json; no figure there is typed by hand.
+"""The tables in docs/count.md, of bench/results/count*.json."""
 
-They stand between two marks in the document; options as in bench/documents.py.
-"""
-
-import sys
-from pathlib import Path
-from statistics import median
 from typing import Any
 
-from heapwright.report import markdown, units
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.report import markdown, units
+from taken import as_is, counted, each, fields
 
 SAMPLED = "count --sample 512k"
 
@@ -31,8 +23,8 @@ def row_of(name: str, found: dict[str, Any], spent: dict[str, Any]) -> list[str]
         units.count(calls),
         units.count(counted["bare"] / calls) if calls else "–",
         *(more(counted["bare"], counted[way]) for way in ("count", SAMPLED)),
-        more(min(times["bare"]), min(times["count"])),
-        more(min(times["bare"]), min(times[SAMPLED])) if SAMPLED in times else "not measured",
+        more(times["bare"]["low"], times["count"]["low"]),
+        more(times["bare"]["low"], times[SAMPLED]["low"]) if SAMPLED in times else "not measured",
     ]
 
 
@@ -41,12 +33,12 @@ def render() -> str:
     counted, timed = documents.read("count_instructions"), documents.read("count")
     pair, times = counted["instructions_per_pair"], timed["pair_ns"]
     rows = [row_of(name, found, timed["programs"][name]) for name, found in counted["programs"].items()]
-    pairs = [[name, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for name, runs in times.items()]
+    pairs = [[name, f"{runs['low']:.1f} ns", f"{runs['median']:.1f} ns"] for name, runs in times.items()]
     lines = [
         documents.figures_of("count_instructions"),
         documents.figures_of("count"),
         "",
-        f"Times: {documents.machine_of(timed)} at the end; {len(times['bare'])} runs in turns. "
+        f"Times: {documents.machine_of(timed)} at the end; {times['bare']['runs']} runs in turns. "
         f"{documents.said([timed])}",
         "",
         "Instructions are counted by callgrind and do not depend on the machine's load; processor times do, "
@@ -80,5 +72,8 @@ def render() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give_results(documents.project / "docs/count.md", render()))
+TAKEN = {
+    "count": fields({"pair_ns": each(counted), "programs": each(each(each(counted)))}),
+    "count_instructions": as_is,
+}
+BLOCKS = [documents.marked("docs/count.md", "results", render)]

@@ -1,71 +1,106 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes docs/heap-performance.md from bench/results/heap*.json; no figure in it is typed by hand.
-
-Options as in bench/documents.py.
+"""docs/heap-performance.md, of bench/results/heap*.json, and what is kept of the single loads that
+docs/heap.md and docs/decisions/0006-heap.md quote.
 """
 
-import json
 import math
 import statistics
-import sys
-from pathlib import Path
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
+import documents
 import loads
-from heapwright.measure.statistics import Summary, summarize
+import trials
 from heapwright.report import markdown
 from heapwright.report.units import three_digits as number
+from taken import Take, as_is, each, fields, figure, grouped
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document = project / "docs/heap-performance.md"
 ours = "heapwright"
-Samples = dict[str, dict[str, list[dict[str, Any]]]]
+Figure = dict[str, float]
+Samples = dict[str, dict[str, dict[str, Figure]]]  # by load, allocator and name
 
 
-def samples_of(runs: list[dict[str, Any]]) -> Samples:
-    """figures by load and allocator; of runs that fold, the last."""
+def last_of_folding(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those with figures; of runs that fold, the last."""
     folding = {load.name for load in loads.loads if load.folds}
-    found: Samples = {}
+    found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for run in runs:
-        if "figures" not in run:
-            continue
-        figures = found.setdefault(run["load"], {}).setdefault(run["allocator"], [])
-        if run["load"] in folding:
-            figures.clear()
-        figures.append(run["figures"])
-    return found
+        if "figures" in run:
+            turn = 0 if run["load"] in folding else run["repetition"]
+            found[(run["load"], run["allocator"], turn)] = run
+    return list(found.values())
 
 
-def value_of(row: loads.Row, figures: dict[str, Any]) -> float:
+def of_rows(run: dict[str, Any]) -> dict[str, Any]:
+    """A run with the figures that the rows of its load show; of a series the point."""
+    rows = (row for row in loads.rows if row.load == run["load"] and row.figure in run["figures"])
+    return {**run, "figures": {key_of(row): point_of(row, run["figures"]) for row in rows}}
+
+
+def of_programs(run: dict[str, Any]) -> dict[str, Any]:
+    """A run with the figures that are shown of programs."""
+    shown = (name for name, *_ in PROGRAM_FIGURES if name in run["figures"])
+    return {**run, "figures": {name: run["figures"][name] for name in shown}}
+
+
+def key_of(row: loads.Row) -> str:
+    """A figure's name; a series' with the point."""
+    return f"{row.figure} at {row.series_at:g}" if row.series else row.figure
+
+
+def point_of(row: loads.Row, figures: dict[str, Any]) -> float:
     value = figures[row.figure]
-    if row.series:
-        value = value[figures[row.series].index(row.series_at)]
-    return float(value) * row.scale
+    return float(value[figures[row.series].index(row.series_at)] if row.series else value)
 
 
-def best_peer(figures: dict[str, Summary], higher: bool) -> str:
+def failed(runs: list[dict[str, Any]]) -> list[str]:
+    """Each allocator and load that failed, once."""
+    return sorted({f"{run['allocator']} failed in {run['load']}" for run in runs if "failure" in run})
+
+
+def taken(choose: Callable[[dict[str, Any]], dict[str, Any]], kept: Take) -> Take:
+    """Of a results file by load and allocator the figures that are shown."""
+
+    def take(document: dict[str, Any]) -> dict[str, Any]:
+        runs = document["runs"]
+        known = [choose(run) for run in last_of_folding(runs)]
+        flat = [{"load": run["load"], "allocator": run["allocator"], **run["figures"]} for run in known]
+        return {
+            **document,
+            "repetitions": max(run["repetition"] for run in runs) + 1,
+            "failed": failed(runs),
+            "runs": grouped("load", "allocator", take=kept)(flat),
+        }
+
+    return take
+
+
+def best_peer(figures: dict[str, Figure], higher: bool) -> str:
     peers = [name for name in figures if name not in (ours, loads.floor)]
-    return (max if higher else min)(peers, key=lambda name: figures[name].median)
+    return (max if higher else min)(peers, key=lambda name: figures[name]["median"])
 
 
-def verdict(row: loads.Row, own: Summary, ratio: float) -> tuple[str, bool]:
+def verdict(row: loads.Row, own: Figure, ratio: float) -> tuple[str, bool]:
     """The goal in words, and whether it is met."""
     if row.at_most is not None:
-        return f"≤ {row.at_most:g} {row.unit}".rstrip(), own.median <= row.at_most
+        return f"≤ {row.at_most:g} {row.unit}".rstrip(), own["median"] <= row.at_most
     bound = row.at_most_of_best or 1.0
     if row.higher_is_better:
         return f"≥ {1 / bound:g} of best", ratio >= 1 / bound
     return f"≤ {bound:g} of best", ratio <= bound
 
 
-def row_figures(row: loads.Row, samples: Samples) -> dict[str, Summary]:
-    by_allocator = samples.get(row.load, {})
-    return {name: summarize([value_of(row, f) for f in found]) for name, found in by_allocator.items()}
+def row_figures(row: loads.Row, samples: Samples) -> dict[str, Figure]:
+    """Each allocator's figure in the row's unit."""
+    return {
+        name: {key: value * row.scale for key, value in found[key_of(row)].items()}
+        for name, found in samples.get(row.load, {}).items()
+    }
+
+
+def relative_spread(figure: Figure) -> float:
+    return figure["spread"] / abs(figure["median"]) if figure["median"] else 0.0
 
 
 def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
@@ -76,10 +111,10 @@ def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
             continue
         own, name = figures[ours], best_peer(figures, row.higher_is_better)
         peer = figures[name]
-        ratio = own.median / peer.median if peer.median else math.inf
+        ratio = own["median"] / peer["median"] if peer["median"] else math.inf
         goal, is_met = verdict(row, own, ratio)
-        spread = f"{100 * max(own.relative_spread, peer.relative_spread):.0f} %"
-        shown = [f"{number(own.median)} {row.unit}".rstrip(), f"{number(peer.median)} ({name})"]
+        spread = f"{100 * max(map(relative_spread, (own, peer))):.0f} %"
+        shown = [f"{number(own['median'])} {row.unit}".rstrip(), f"{number(peer['median'])} ({name})"]
         body.append([row.title, *shown, f"{ratio:.2f}", spread, goal, "yes" if is_met else "**no**"])
         if not is_met:
             missed.append(f"{row.title}: {shown[0]}, goal {goal}, best peer {shown[1]}")
@@ -93,9 +128,9 @@ def render_floors(samples: Samples) -> list[str]:
         figures = row_figures(row, samples)
         if loads.floor not in figures or ours not in figures:
             continue
-        best = figures[best_peer(figures, row.higher_is_better)].median
-        floor = figures[loads.floor].median
-        values = [figures[ours].median, best, floor]
+        best = figures[best_peer(figures, row.higher_is_better)]["median"]
+        floor = figures[loads.floor]["median"]
+        values = [figures[ours]["median"], best, floor]
         shown = [f"{number(value)} {row.unit}" for value in values]
         body.append([row.title, *shown, f"{floor / best:.2f}", f"{row.at_most_of_best:g}"])
     if not body:
@@ -119,7 +154,7 @@ def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
     body = []
     for row in loads.rows:
         figures = row_figures(row, samples)
-        cells = [number(figures[name].median) if name in figures else "failed" for name in allocators]
+        cells = [number(figures[name]["median"]) if name in figures else "failed" for name in allocators]
         if figures:
             body.append([f"{row.title}, {row.unit}".rstrip(", "), *cells])
     return markdown.table(["", *allocators], body)
@@ -127,15 +162,15 @@ def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
 
 # What else runs only adds to a CPU time: 0.55 to 0.81 s of the same work were seen.
 PROGRAM_FIGURES = (
-    ("cpu_s", "CPU time, s", 1.0, min),
-    ("load_s", "wall time of the load, s", 1.0, min),
-    ("peak_bytes", "peak resident, MiB", 2**-20, statistics.median),
+    ("cpu_s", "CPU time, s", 1.0, "low"),
+    ("load_s", "wall time of the load, s", 1.0, "low"),
+    ("peak_bytes", "peak resident, MiB", 2**-20, "median"),
 )
 MEAN = "geometric mean, ours = 1"
 
 
 def render_program_figure(
-    samples: Samples, allocators: list[str], kind: tuple[str, str, float, Any]
+    samples: Samples, allocators: list[str], kind: tuple[str, str, float, str]
 ) -> tuple[list[str], dict[str, float]]:
     """A row for each program that has the figure; and each allocator's geometric mean, ours = 1."""
     figure, title, scale, choose = kind
@@ -143,9 +178,7 @@ def render_program_figure(
     ratios: dict[str, list[float]] = {name: [] for name in allocators}
     for program, by_allocator in samples.items():
         values = {
-            name: choose([float(f[figure]) * scale for f in found])
-            for name, found in by_allocator.items()
-            if figure in found[0]
+            name: found[figure][choose] * scale for name, found in by_allocator.items() if figure in found
         }
         if not values:
             continue
@@ -160,12 +193,12 @@ def render_program_figure(
     return markdown.table([title, *allocators], body), means
 
 
-def render_programs(path: Path) -> tuple[list[str], list[str]]:
+def render_programs() -> tuple[list[str], list[str]]:
     """The section, and a line for each allocator that is ahead of ours."""
-    if not path.exists():
+    found = documents.read_if_there("heap-programs")
+    if not found:
         return [], []
-    found = json.loads(path.read_text(encoding="utf-8"))
-    samples, machine = samples_of(found["runs"]), found["machine"]
+    samples, machine = found["runs"], found["machine"]
     peers = [name for name in found["allocators"] if name != ours]
     lines = [
         "## Real programs",
@@ -177,7 +210,7 @@ def render_programs(path: Path) -> tuple[list[str], list[str]]:
         "spin while waiting, which is half of its CPU time: there the wall time of the load counts. The",
         "same run covers Debian's allocators and the newest releases, which `make bench-peers` builds.",
         "",
-        f"{sources.said([found, *found.get('kept', [])])} Load average {machine['load_before']} before, "
+        f"{documents.said([found, *found.get('kept', [])])} Load average {machine['load_before']} before, "
         f"{machine['load_after']} after.",
         "",
     ]
@@ -192,44 +225,38 @@ def render_programs(path: Path) -> tuple[list[str], list[str]]:
                 for name, mean in means.items()
                 if mean < 1
             ]
-    missed += sorted(
-        {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
-    )
-    return lines, missed
+    return lines, [*missed, *found["failed"]]
 
 
-def render_releases(path: Path) -> list[str]:
+def render_releases() -> list[str]:
     """Optional: nobody needs cargo to measure the heap."""
-    if not path.exists():
+    found = documents.read_if_there("heap-releases")
+    if not found:
         return []
-    found = json.loads(path.read_text(encoding="utf-8"))
-    samples, allocators = samples_of(found["runs"]), found["allocators"]
-    repetitions = max(run["repetition"] for run in found["runs"]) + 1
+    samples, allocators = found["runs"], found["allocators"]
     return [
         "## Beside current releases",
         "",
         "A separate run with the newest packages in Rust's registry, built by `make bench-peers`:",
-        f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
+        f"`bench/heap/measure.py --releases`, up to {found['repetitions']} runs of each load, load average "
         f"{found['machine']['load_before']} before. From producer to consumer, every heap takes two to four",
         "times as long while the host runs the two CPUs far apart ([the heap](heap.md#measurements)).",
         "Compare that row only within one table.",
         "",
-        sources.said([found]),
+        documents.said([found]),
         "",
         *render_all_allocators(samples, allocators),
     ]
 
 
-def render(path: Path) -> str:
-    found = json.loads(path.read_text(encoding="utf-8"))
+def render() -> str:
+    found = documents.read("heap")
     machine, allocators = found["machine"], found["allocators"]
-    samples = samples_of(found["runs"])
+    samples = found["runs"]
     row_lines, missed = render_rows(samples)
     goals = sum(line.endswith(("| yes |", "| **no** |")) for line in row_lines)
-    program_lines, missed_programs = render_programs(path.with_name("heap-programs.json"))
-    failures = sorted(
-        {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
-    )
+    program_lines, missed_programs = render_programs()
+    failures = found["failed"]
     lines = [
         "# Performance of the heap",
         "",
@@ -240,9 +267,9 @@ def render(path: Path) -> str:
         "Figures are medians; the spread is the median distance from them (ours or the peer's, whichever is",
         "larger). Intrinsic latencies are minima over several runs of the same operations, and have no",
         "spread. Lower is better, except for operations. The loads are those of [`heapwright lab`](lab.md)",
-        "and `bench/heap/pairs.cpp`. `make bench-heap` measures, `bench/heap/render.py` writes this page.",
+        "and `bench/heap/pairs.cpp`. `make bench-heap` measures, `bench/render.py` writes this page.",
         "",
-        sources.said([found]),
+        documents.said([found]),
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}, Linux {machine['kernel']}, {machine['libc']}; "
         f"load average {machine['load_before']} before, {machine['load_after']} after.",
@@ -255,7 +282,7 @@ def render(path: Path) -> str:
         "",
         *render_all_allocators(samples, allocators),
         *program_lines,
-        *render_releases(path.with_name("heap-releases.json")),
+        *render_releases(),
         "## Where we lose or miss the goal",
         "",
         *(f"- {line}" for line in [*missed, *missed_programs, *failures]),
@@ -264,5 +291,52 @@ def render(path: Path) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give(document, render(project / "bench/results/heap.json")))
+of_ratios = figure("median", "spread", "runs")
+
+
+def ratios(runs: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Figure]]]:
+    """By load, figure and what the heap is without: the ratios to the whole heap, turn by turn."""
+    names = [name for name in dict.fromkeys(run["allocator"] for run in runs) if name != trials.whole]
+    found: dict[str, dict[str, dict[str, Figure]]] = {}
+    for load in dict.fromkeys(run["load"] for run in runs):
+        for shown, name in product(trials.figures_shown, names):
+            values = list(trials.ratios(runs, load, name, shown))
+            if values:
+                found.setdefault(load, {}).setdefault(shown, {})[name] = figure("median", "spread", "runs")(
+                    values
+                )
+    return found
+
+
+def by(*keys: str) -> Take:
+    """Of a single load's runs each field's figures."""
+    runs = grouped(*keys, take=figure("median", "low", "high"))
+    return lambda document: {**document, "turns": turns_of(document), "runs": runs(document["runs"])}
+
+
+def turns_of(document: dict[str, Any]) -> int:
+    return 1 + max(int(run["turn"]) for run in document["runs"])
+
+
+TAKEN = {
+    "heap": taken(of_rows, figure("median", "spread")),
+    "heap-releases": taken(of_rows, figure("median")),
+    "heap-programs": taken(of_programs, figure("low", "median")),
+    "heap-trials": fields({"runs": ratios}),
+    "heap-across-threads": by("load", "heap"),
+    "heap-fork-child": by("threads", "heap"),
+    "heap-fork-wait": by("load", "heap"),
+    "heap-give-back": by("way", "megabytes", "heap"),
+    "heap-guard-cost": by("bytes", "written", "heap"),
+    "heap-handover": by("heap"),
+    "heap-hardened": by("threads", "heap"),
+    "heap-huge-areas": as_is,
+    "heap-huge-pages": by("memory", "asks", "heap"),
+    "heap-large-blocks": by("live", "heap"),
+    "heap-many-threads": by("most_bytes", "rounds", "heap"),
+    "heap-misuse": fields({"programs": len, "caught": each(len)}),
+    "heap-other-thread": by("bytes", "next_bytes", "heap"),
+    "heap-page-floor": by("megabytes", "heap"),
+    "heap-ratchet": by("sizes", "step_bytes", "megabytes", "keep", "heap"),
+}
+BLOCKS = [documents.whole("docs/heap-performance.md", render)]

@@ -1,33 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables in docs/lint.md and docs/lint-checks.md: kinds and checks from the code, results from
-bench/results/lint.json and bench/results/lint_checks.json.
-
-Options as in bench/documents.py.
+"""The tables in docs/lint.md and docs/lint-checks.md: kinds and checks from the code, results
+from bench/results/lint.json and lint_checks.json.
 """
 
 import json
-import statistics
-import sys
 from collections.abc import Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
+import documents
 from heapwright.lint.checks.kinds import CHECKS, STOCK
 from heapwright.lint.kinds import RECORDED, Kind
 from heapwright.report import markdown, units
+from taken import counted, each, fields, only
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document_path = project / "docs/lint.md"
-results_path = project / "bench/results/lint.json"
-judged_path = project / "bench/lint/judged.json"
-checks_path = project / "docs/lint-checks.md"
-checked_path = project / "bench/results/lint_checks.json"
-judged_checks_path = project / "bench/lint/judged_checks.json"
+judged_path = documents.bench / "lint/judged.json"
+judged_checks_path = documents.bench / "lint/judged_checks.json"
 
 
 def kinds(known: Iterable[Kind]) -> str:
@@ -40,7 +28,7 @@ def kinds(known: Iterable[Kind]) -> str:
 
 def results() -> str:
     """What was measured, and what was judged."""
-    document = json.loads(results_path.read_text(encoding="utf-8"))
+    document = documents.read("lint")
     judged = json.loads(judged_path.read_text(encoding="utf-8"))
     rows = [
         [
@@ -66,9 +54,9 @@ def results() -> str:
     few = sum("are few" in row["action"] for row in sample)
     fits = sum(verdict["fix"] for verdict in verdicts) - few
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        documents.figures_of("lint"),
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         *markdown.table(
             ["program", "allocations", "explained", "lines", "files", "the rest, most first", "lint took"],
@@ -88,7 +76,7 @@ def results() -> str:
 
 def precision() -> str:
     """What the checks found in packages, and what was judged."""
-    document = json.loads(checked_path.read_text(encoding="utf-8"))
+    document = documents.read("lint_checks")
     judged = json.loads(judged_checks_path.read_text(encoding="utf-8"))
     rules = [kind.rule_id for kind in CHECKS]
     rows = [
@@ -115,9 +103,9 @@ def precision() -> str:
         *(f"`{rule}`" for rule in rules),
     ]
     lines = [
-        f"<!-- figures: {checked_path.relative_to(project).as_posix()} -->",
+        documents.figures_of("lint_checks"),
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         *markdown.table(heads, rows),
         *(line for rule in rules for line in _verdicts(rule, document["sample"], judged)),
@@ -148,31 +136,36 @@ def _verdicts(rule: str, sample: list[dict[str, Any]], judged: dict[str, Any]) -
 
 
 def _time(row: dict[str, Any]) -> str:
-    middle = {name: statistics.median(values) for name, values in row["cpu_seconds"].items()}
+    middle = {name: of["median"] for name, of in row["cpu_seconds"].items()}
     return (
         f"Lint took {middle['lint']:.1f} s of CPU time over {row['files']} files of {row['package']} "
         f"that must be parsed, `clang -fsyntax-only` (clang {row['clang']}) "
         f"{middle['clang']:.1f} s over the same files: {row['ratio']:.2f} times. "
-        f"Medians of {len(row['cpu_seconds']['lint'])} runs in turns."
+        f"Medians of {row['cpu_seconds']['lint']['runs']} runs in turns."
     )
 
 
-def main() -> int:
-    """The exit code."""
-    blocks = {
-        document_path: {"kinds": kinds(RECORDED), "checks": kinds(CHECKS), "results": results()},
-        checks_path: {"stock": kinds(STOCK), "precision": precision()},
-    }
-    worst = 0
-    for path, of in blocks.items():
-        text = path.read_text(encoding="utf-8")
-        for name, inner in of.items():
-            begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-            before, _, rest = text.partition(begin)
-            text = f"{before}{begin}\n\n{inner}\n\n{end}{rest.partition(end)[2]}"
-        worst = max(worst, documents.give(path, text))
-    return worst
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+coverage = fields({"not_explained": lambda rows: each(fields({}, but=("where",)))(rows[:2])})
+TAKEN = {
+    "lint": fields(
+        {
+            "bases": each(fields({"coverage": coverage}, but=("notes",))),
+            "sample": each(only("base", "id", "rule", "file", "line", "action")),
+        }
+    ),
+    "lint_checks": fields(
+        {
+            "sample": each(only("package", "id", "rule", "file", "line")),
+            "time": fields({"cpu_seconds": each(counted)}),
+        },
+        but=("found",),
+    ),
+}
+wide = partial(documents.marked, gap="\n\n")
+BLOCKS = [
+    wide("docs/lint.md", "kinds", partial(kinds, RECORDED)),
+    wide("docs/lint.md", "checks", partial(kinds, CHECKS)),
+    wide("docs/lint.md", "results", results),
+    wide("docs/lint-checks.md", "stock", partial(kinds, STOCK)),
+    wide("docs/lint-checks.md", "precision", precision),
+]

@@ -1,27 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts bench/results/replay.json into docs/replay.md: see bench/documents.py for the options."""
+"""The tables of predictions in docs/replay.md, of bench/results/replay*.json."""
 
 from __future__ import annotations
 
-import json
-import sys
 from itertools import combinations
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+import documents
 from heapwright.report import markdown, units
+from taken import as_is, counted, each, fields, only
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document_path = project / "docs/replay.md"
-results_path = project / "bench/results/replay.json"
-changes_path = project / "bench/results/replay_changes.json"
-speed_path = project / "bench/results/replay_speed.json"
+Figure = dict[str, float]
 
 
 def error_of(predicted: float, real: float) -> str:
@@ -29,8 +19,8 @@ def error_of(predicted: float, real: float) -> str:
     return f"{'−' if share < 0 else '+'}{abs(share):.1f} %"
 
 
-def spread_of(real: list[int]) -> str:
-    least, most = units.size(min(real)), units.size(max(real))
+def spread_of(real: Figure) -> str:
+    least, most = units.size(real["low"]), units.size(real["high"])
     return least if least == most else f"{least} to {most}"
 
 
@@ -49,8 +39,8 @@ def row_of(program: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
         units.size(predicted),
         "recorded" if is_reference else SAID[candidate["verdict"]],
         spread_of(real),
-        error_of(predicted, median(real)),
-        "–" if mean is None else error_of(mean, median(real_means)),
+        error_of(predicted, real["median"]),
+        "–" if mean is None else error_of(mean, real_means["median"]),
     ]
 
 
@@ -64,11 +54,11 @@ def compared(programs: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[
     ]
 
 
-def is_real(verdict: str, candidate: list[int], reference: list[int]) -> bool:
+def is_real(verdict: str, candidate: Figure, reference: Figure) -> bool:
     """Whether the candidate's real runs lie on the side that was said, all beyond all of the reference's."""
     if verdict == "better":
-        return max(candidate) < min(reference)
-    return min(candidate) > max(reference)
+        return candidate["high"] < reference["low"]
+    return candidate["low"] > reference["high"]
 
 
 def about_verdicts(programs: list[dict[str, Any]]) -> str:
@@ -87,8 +77,8 @@ def about_order(programs: list[dict[str, Any]]) -> str:
     for program in programs:
         known = [one for one in program["candidates"] if one["predicted_bytes"] is not None]
         for first, second in combinations(known, 2):
-            low, high = sorted((first, second), key=lambda one: median(one["real_bytes"]))
-            if min(high["real_bytes"]) > 1.02 * max(low["real_bytes"]):
+            low, high = sorted((first, second), key=lambda one: one["real_bytes"]["median"])
+            if high["real_bytes"]["low"] > 1.02 * low["real_bytes"]["high"]:
                 pairs += 1
                 right += low["predicted_bytes"] < high["predicted_bytes"]
     return f"Of {pairs} pairs of candidates with real runs over 2 % apart, {right} have the predicted order."
@@ -96,9 +86,11 @@ def about_order(programs: list[dict[str, Any]]) -> str:
 
 def about_errors(programs: list[dict[str, Any]]) -> str:
     found = [one for one, _ in compared(programs)]
-    errors = [abs(one["predicted_bytes"] / median(one["real_bytes"]) - 1) for one in found]
+    errors = [abs(one["predicted_bytes"] / one["real_bytes"]["median"] - 1) for one in found]
     within = sum(error <= 0.1 for error in errors)
-    among = sum(min(one["real_bytes"]) <= one["predicted_bytes"] <= max(one["real_bytes"]) for one in found)
+    among = sum(
+        one["real_bytes"]["low"] <= one["predicted_bytes"] <= one["real_bytes"]["high"] for one in found
+    )
     return (
         f"{within} of {len(errors)} predictions for another allocator or setting are within 10 % of the "
         f"median real run; the median error is {100 * median(errors):.1f} %; {among} lie between the "
@@ -106,40 +98,40 @@ def about_errors(programs: list[dict[str, Any]]) -> str:
     )
 
 
-def time_differences(program: dict[str, Any], candidate: dict[str, Any]) -> list[float]:
-    """What the program takes more than on the reference, in each turn, in processor time."""
-    (reference,) = (one for one in program["candidates"] if one["name"] == program["reference"])
-    both = zip(candidate["real_cpu_ns"], reference["real_cpu_ns"], strict=True)
-    return [own - before for own, before in both]
-
-
 def time_row(program: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
-    real = time_differences(program, candidate)
+    real = candidate["real_time_difference_ns"]
     return [
         program["name"],
         candidate["name"],
         signed(candidate["predicted_time_difference_ns"]),
         SAID[candidate["time_verdict"]],
-        signed(median(real)),
-        f"{signed(min(real))} to {signed(max(real))}",
+        signed(real["median"]),
+        f"{signed(real['low'])} to {signed(real['high'])}",
     ]
+
+
+def is_said_less(candidate: dict[str, Any]) -> bool:
+    return bool(candidate["time_verdict"] == "better")
+
+
+def is_less(candidate: dict[str, Any], end: str) -> bool:
+    """Whether the turn at this end took less time than the reference's."""
+    return bool(candidate["real_time_difference_ns"][end] < 0)
 
 
 def about_times(programs: list[dict[str, Any]]) -> list[str]:
     """Predicted and real differences in processor time; empty for results that have none."""
-    if any("real_cpu_ns" not in one for program in programs for one in program["candidates"]):
+    if any("real_time_difference_ns" not in one for program in programs for one in program["candidates"]):
         return []
     found = [(of, one) for one, of in compared(programs) if one["predicted_time_difference_ns"] is not None]
-    said = [(of, one) for of, one in found if one["time_verdict"] in ("better", "worse")]
-    sides = [
-        {(value < 0) == (one["time_verdict"] == "better") for value in time_differences(of, one)}
-        for of, one in said
-    ]
+    said = [one for _, one in found if one["time_verdict"] in ("better", "worse")]
+    in_each = sum(is_less(one, "high") == is_less(one, "low") == is_said_less(one) for one in said)
+    in_none = sum(is_less(one, "high") == is_less(one, "low") != is_said_less(one) for one in said)
     return [
         "",
         "CPU time: the whole program's difference from its run on the recorded allocator, in the same runs. "
-        f"Of {len(said)} verdicts of less or more, {sides.count({True})} hold in each turn and "
-        f"{sides.count({False})} in none; in the others the turns differ, as does the program's own time.",
+        f"Of {len(said)} verdicts of less or more, {in_each} hold in each turn and "
+        f"{in_none} in none; in the others the turns differ, as does the program's own time.",
         "",
         *markdown.table(
             ["program", "on", "predicted", "verdict", "measured, median", "range of the turns"],
@@ -160,13 +152,13 @@ def fidelity_row(program: dict[str, Any]) -> list[str]:
 
 def change_row(case: dict[str, Any]) -> list[str]:
     real = case["real_bytes"][case["changed"]]
-    cpu = {way: median(found) for way, found in case["real_cpu_ns"].items()}
+    cpu = {way: found["median"] for way, found in case["real_cpu_ns"].items()}
     saved = cpu[case["changed"]] - cpu[case["plain"]]
     return [
         f"{case['load']}, {case['change']}",
         units.size(case["predicted_bytes"]),
         spread_of(real),
-        error_of(case["predicted_bytes"], median(real)),
+        error_of(case["predicted_bytes"], real["median"]),
         signed(case["predicted_time_difference_ns"]),
         signed(saved),
     ]
@@ -177,15 +169,15 @@ def signed(time_ns: float) -> str:
 
 
 def about_changes() -> list[str]:
-    results = json.loads(changes_path.read_text(encoding="utf-8"))
+    results = documents.read("replay_changes")
     cases = results["cases"]
-    runs = len(next(iter(cases[0]["real_cpu_ns"].values())))
+    runs = next(iter(cases[0]["real_cpu_ns"].values()))["runs"]
     head = ["load and change", "predicted peak", f"{runs} real runs", "error", "predicted CPU time", "real"]
     return [
         "",
         "Changes, predicted from a recording of the unchanged program, and measured on the changed program "
         "(`bench/replay/changes.py`). CPU time is the difference from the unchanged program, of medians of "
-        f"the whole process. {about_load(results)} {about_plain(cases)} {sources.said([results])}",
+        f"the whole process. {about_load(results)} {about_plain(cases)} {documents.said([results])}",
         "",
         *markdown.table(head, [change_row(case) for case in cases]),
     ]
@@ -195,7 +187,7 @@ def about_load(results: dict[str, Any]) -> str:
     """How far single runs of one program lie apart: who shares the machine takes caches and time."""
     machine = results["machine"]
     apart = max(
-        max(found) / min(found) for case in results["cases"] for found in case["real_cpu_ns"].values()
+        found["high"] / found["low"] for case in results["cases"] for found in case["real_cpu_ns"].values()
     )
     return (
         f"The load average was {machine['load_average']} on {machine['cpus']} processors at the start; "
@@ -206,7 +198,7 @@ def about_load(results: dict[str, Any]) -> str:
 def about_plain(cases: list[dict[str, Any]]) -> str:
     """What the smallest process has more while it is recorded."""
     smallest = min(cases, key=lambda case: case["predicted_bytes"])
-    more = smallest["predicted_plain_bytes"] - median(smallest["real_bytes"][smallest["plain"]])
+    more = smallest["predicted_plain_bytes"] - smallest["real_bytes"][smallest["plain"]]["median"]
     return (
         f"Recording adds {units.size(more)} to the unchanged program `{smallest['load']}`, a large share of "
         "so small a process."
@@ -214,7 +206,7 @@ def about_plain(cases: list[dict[str, Any]]) -> str:
 
 
 def about_speed() -> list[str]:
-    results = json.loads(speed_path.read_text(encoding="utf-8"))
+    results = documents.read("replay_speed")
     large, cost = results["large"], results["own_cost"]
     events = large["events"]
     by_hand, replayed = median(cost["hand_loop_ns"]), median(cost["dependency_ns"])
@@ -251,14 +243,14 @@ def about_speed() -> list[str]:
         f"an operation in dependency order takes {replayed:.1f} ns, in a hand-written loop {by_hand:.1f} ns. "
         f"{answer['candidates']} allocators, three runs of each in both orders: "
         f"{units.duration(1e9 * answer['wall_s'])}; `--quick`: {units.duration(1e9 * quick['wall_s'])}. "
-        f"{sources.said([results])}",
+        f"{documents.said([results])}",
         "",
         *markdown.table(["one run", "CPU time", "peak memory, including the heap"], rows),
     ]
 
 
-def main() -> int:
-    results = json.loads(results_path.read_text(encoding="utf-8"))
+def render() -> str:
+    results = documents.read("replay")
     found = results["programs"]
     head = [
         "program",
@@ -270,7 +262,7 @@ def main() -> int:
         "error of mean",
     ]
     lines = [
-        f"{about_errors(found)} {about_verdicts(found)} {about_order(found)} {sources.said([results])}",
+        f"{about_errors(found)} {about_verdicts(found)} {about_order(found)} {documents.said([results])}",
         "",
         *markdown.table(head, [row_of(of, one) for of in found for one in of["candidates"]]),
         "",
@@ -283,8 +275,40 @@ def main() -> int:
         *about_changes(),
         *about_speed(),
     ]
-    return documents.give_results(document_path, "\n".join(lines).rstrip())
+    return "\n".join(lines).rstrip()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def taken(program: dict[str, Any]) -> dict[str, Any]:
+    """A program with its candidates' figures; their times beside the reference's in the same turns."""
+    (reference,) = (one for one in program["candidates"] if one["name"] == program["reference"])
+    return {
+        "name": program["name"],
+        "recorded_on": program["recorded_on"],
+        "reference": program["reference"],
+        "fidelity": {name: program["fidelity"][name] for name in ("recorded", "errors")},
+        "candidates": [candidate_of(one, reference) for one in program["candidates"]],
+    }
+
+
+def candidate_of(candidate: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+    """predicted as it was; real figures as those of all runs."""
+    runs = {name: counted(candidate[name]) for name in ("real_bytes", "real_mean_bytes") if candidate[name]}
+    if "real_cpu_ns" in candidate:
+        both = zip(candidate["real_cpu_ns"], reference["real_cpu_ns"], strict=True)
+        runs["real_time_difference_ns"] = counted([own - before for own, before in both])
+    return {**predicted(candidate), **runs}
+
+
+predicted = only(
+    *("name", "failure", "verdict", "time_verdict"),
+    *("predicted_bytes", "predicted_mean_bytes", "predicted_time_difference_ns"),
+)
+of_each_way = each(counted)
+TAKEN = {
+    "replay": fields({"programs": each(taken)}),
+    "replay_changes": fields(
+        {"cases": each(fields({"real_bytes": of_each_way, "real_cpu_ns": of_each_way}))}
+    ),
+    "replay_speed": as_is,
+}
+BLOCKS = [documents.marked("docs/replay.md", "results", render)]

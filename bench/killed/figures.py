@@ -1,17 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes a table in docs/count.md from bench/results/killed.json; no figure there is typed by hand.
+"""The table of killed attachers in docs/count.md, of bench/results/killed.json."""
 
-It stands between two marks in the document; options as in bench/documents.py.
-"""
-
-import sys
-from pathlib import Path
-
-from heapwright.report import markdown
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.report import markdown
+from taken import as_is
 
 
 def render() -> str:
@@ -42,5 +34,5 @@ def render() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give_results(documents.project / "docs/count.md", render(), "killed"))
+TAKEN = {"killed": as_is}
+BLOCKS = [documents.marked("docs/count.md", "killed", render)]

@@ -1,21 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the table in docs/advice.md from bench/results/advice.json; no figure there is typed by hand.
+"""The table in docs/advice.md, of bench/results/advice.json."""
 
-It stands between two marks in the document; options as in bench/documents.py.
-"""
-
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from heapwright.explain.advice import RULES
-from heapwright.measure.statistics import summarize
-from heapwright.report import markdown, units
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.explain.advice import RULES
+from heapwright.report import markdown, units
+from taken import each, fields, figure
 
 PARTS = {rule.name for rule in RULES if rule.is_least}  # of the gain: no bound from above
 WORDS = {
@@ -27,12 +19,16 @@ WORDS = {
 }
 
 
+RUNS = figure("median", "spread", "runs")
+TAKEN = {"advice": fields({"rules": each(fields({"as_is": RUNS, "fixed": RUNS}))})}
+
+
 def row_of(rule: str, found: Mapping[str, Any]) -> list[str]:
     is_time = found["figure"].endswith("_ns")
     unit = "ns" if is_time else "bytes"
     bound = found["bound"]["gain_ns" if is_time else "gain_bytes"]
-    before, after = summarize(found["as_is"]), summarize(found["fixed"])
-    gain = before.median - after.median
+    before, after = found["as_is"], found["fixed"]
+    gain = before["median"] - after["median"]
 
     def written(value: float) -> str:
         return units.number(int(value), unit)
@@ -40,8 +36,8 @@ def row_of(rule: str, found: Mapping[str, Any]) -> list[str]:
     return [
         rule,
         WORDS[found["figure"]],
-        f"{written(before.median)} ±{written(before.spread)}",
-        f"{written(after.median)} ±{written(after.spread)}",
+        f"{written(before['median'])} ±{written(before['spread'])}",
+        f"{written(after['median'])} ±{written(after['spread'])}",
         written(gain) if gain > 0 else f"−{written(-gain)}",
         f"≥ {written(bound)}" if rule in PARTS else written(bound),
         units.percent(gain / bound) if gain > 0 else "none",
@@ -51,7 +47,7 @@ def row_of(rule: str, found: Mapping[str, Any]) -> list[str]:
 def render() -> str:
     document = documents.read("advice")
     machine, rules = document["machine"], document["rules"]
-    runs = len(next(iter(rules.values()))["as_is"])
+    runs = next(iter(rules.values()))["as_is"]["runs"]
     is_busy = float(str(machine["load_average"]).split()[0]) > machine["cpus"]
     busy = [
         "The machine was busy: in the recordings, a preempted call counts in full, so the bounds are wider "
@@ -75,5 +71,4 @@ def render() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give_results(documents.project / "docs/advice.md", render()))
+BLOCKS = [documents.marked("docs/advice.md", "results", render)]

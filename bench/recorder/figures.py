@@ -1,46 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes docs/performance.md from the raw results; no figure in it is typed by hand.
+"""docs/performance.md, of recorder.json, analysis*.json and trace-columns.json in bench/results."""
 
-Options as in bench/documents.py.
-"""
-
-import json
-import statistics
-import sys
-from pathlib import Path
 from typing import Any
 
+import documents
+from documents import span_of
 from heapwright.report import markdown
+from taken import Figure, as_is, fields, grouped
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-results_path = project / "bench/results/recorder.json"
-analysis_path = project / "bench/results/analysis.json"
-large_path = project / "bench/results/analysis-large.json"
-columns_path = project / "bench/results/trace-columns.json"
-document_path = project / "docs/performance.md"
 ours = ["heapwright", "heapwright --no-durations", "heapwright --free-stacks"]
 
-Runs = list[dict[str, Any]]
-
-
-def values(runs: Runs, workload: str, variant: str, field: str) -> list[float]:
-    return [
-        float(r[field]) for r in runs if (r["workload"], r["variant"]) == (workload, variant) and field in r
-    ]
+Runs = dict[str, dict[str, dict[str, Any]]]  # by workload and variant: the fields' figures
 
 
 def median(runs: Runs, workload: str, variant: str, field: str) -> float | None:
-    found = values(runs, workload, variant, field)
-    return statistics.median(found) if found else None
-
-
-def spread(found: list[float], digits: int) -> str:
-    return f"{statistics.median(found):.{digits}f} ({min(found):.{digits}f}–{max(found):.{digits}f})"
+    found = runs.get(workload, {}).get(variant, {}).get(field)
+    return found["median"] if found else None
 
 
 def added_per_pair(runs: Runs, workload: str, variant: str) -> float:
@@ -57,9 +32,9 @@ def answer(results: dict[str, Any]) -> str:
     added = [added_per_pair(runs, pair, variant) for variant in ("heapwright", "heaptrack")]
     slower: dict[str, list[float]] = {"heapwright": [], "heaptrack": []}
     for name in (name for name, facts in workloads.items() if not facts["pairs"]):
-        alone = statistics.median(values(runs, name, "alone", "wall_s"))
+        of = runs[name]
         for variant, found in slower.items():
-            found.append(statistics.median(values(runs, name, variant, "wall_s")) / alone)
+            found.append(of[variant]["wall_s"]["median"] / of["alone"]["wall_s"]["median"])
     ranges = [f"{min(found):.2f} to {max(found):.2f}" for found in slower.values()]
     return (
         f"Recording adds {added[0]:.1f} ns to a malloc and its free (heaptrack: {added[1]:.1f} ns). "
@@ -74,13 +49,13 @@ def pair_tables(results: dict[str, Any]) -> list[str]:
             continue
         runs = results["runs"]
         theirs = added_per_pair(runs, name, "heaptrack")
-        rows = [["alone", spread(values(runs, name, "alone", "ns_per_pair"), 1), "", "", ""]]
+        rows = [["alone", span_of(runs[name]["alone"]["ns_per_pair"], 1), "", "", ""]]
         for variant in ["heaptrack", *ours]:
             added = added_per_pair(runs, name, variant)
             recorded = median(runs, name, variant, "ns_per_pair")
             assert recorded is not None
             million_events = 2e3 / recorded
-            measured = spread(values(runs, name, variant, "ns_per_pair"), 1)
+            measured = span_of(runs[name][variant]["ns_per_pair"], 1)
             rows.append([variant, measured, f"{added:.1f}", f"{added / theirs:.2f}", f"{million_events:.1f}"])
         lines += [f"### {name}: {facts['what']}", ""]
         lines += markdown.table(
@@ -95,12 +70,11 @@ def program_table(results: dict[str, Any]) -> list[str]:
     for name, facts in results["workloads"].items():
         if facts["pairs"]:
             continue
-        alone = median(runs, name, "alone", "wall_s")
-        assert alone is not None
-        row = [f"{name}: {facts['what']}", spread(values(runs, name, "alone", "wall_s"), 2)]
+        alone = runs[name]["alone"]["wall_s"]
+        row = [f"{name}: {facts['what']}", span_of(alone, 2)]
         for variant in ["heaptrack", *ours]:
-            found = values(runs, name, variant, "wall_s")
-            row.append(f"{spread(found, 2)}, × {statistics.median(found) / alone:.2f}")
+            found = runs[name][variant]["wall_s"]
+            row.append(f"{span_of(found, 2)}, × {found['median'] / alone['median']:.2f}")
         rows.append(row)
     return markdown.table(["wall seconds", "alone", "heaptrack", *ours], rows)
 
@@ -123,41 +97,44 @@ reading_tools = ["heapwright", "heaptrack_print", "heaptrack_interpret and _prin
 
 
 def analysis_table(analysis: dict[str, Any]) -> list[str]:
-    cases = sorted({(r["length"], r["workload"]) for r in analysis["runs"]})
+    by_length = sorted(analysis["runs"].items(), key=length_of)
+    cases = [case for _, by_workload in by_length for case in sorted(by_workload.items())]
     rows = []
-    for case in cases:
-        cells, rates = [], []
-        for tool in reading_tools:
-            runs = [r for r in analysis["runs"] if (r["length"], r["workload"]) == case and r["tool"] == tool]
-            million = runs[0]["events"] / 1e6
-            rates.append(statistics.median(million / r["wall_s"] for r in runs))
-            cells.append(f"{spread([r['wall_s'] for r in runs], 2)} s, {rates[-1]:.1f} M/s")
-            if tool == "heapwright":
-                cells.insert(0, f"{million:.1f}")
-        rows.append([case[1], *cells, f"{rates[0] / rates[1]:.1f}", f"{rates[0] / rates[2]:.1f}"])
+    for workload, of in cases:
+        millions = [of[tool]["events"]["median"] / 1e6 for tool in reading_tools]
+        times = [of[tool]["wall_s"] for tool in reading_tools]
+        rates = [million / time["median"] for million, time in zip(millions, times, strict=True)]
+        shown = zip(times, rates, strict=True)
+        cells = [f"{millions[0]:.1f}", *(f"{span_of(time, 2)} s, {rate:.1f} M/s" for time, rate in shown)]
+        rows.append([workload, *cells, f"{rates[0] / rates[1]:.1f}", f"{rates[0] / rates[2]:.1f}"])
     head = ["", "million events", "heapwright explain --json", *reading_tools[1:]]
     return markdown.table([*head, "rate, times _print's", "times both's"], rows)
 
 
+def length_of(by_length: tuple[str, Any]) -> int:
+    """How many times as long as the shortest it ran."""
+    return int(by_length[0])
+
+
 def rate_table(analysis: dict[str, Any]) -> list[str]:
     """Events per second between the short and the long recording, without what starts and ends a command."""
-    lengths = sorted({r["length"] for r in analysis["runs"]})
+    by_length = sorted(analysis["runs"].items(), key=length_of)
+    short, long = by_length[0][1], by_length[-1][1]
     rows = []
-    for workload in sorted({r["workload"] for r in analysis["runs"]}):
+    for workload, of_short in sorted(short.items()):
         rates = []
         for tool in reading_tools:
-            runs = [r for r in analysis["runs"] if (r["workload"], r["tool"]) == (workload, tool)]
-            ends = [[r for r in runs if r["length"] == length] for length in (lengths[0], lengths[-1])]
-            short_s, long_s = (statistics.median(r["wall_s"] for r in end) for end in ends)
-            rates.append((ends[1][0]["events"] - ends[0][0]["events"]) / 1e6 / (long_s - short_s))
+            first, second = of_short[tool], long[workload][tool]
+            events, seconds = (second[x]["median"] - first[x]["median"] for x in ("events", "wall_s"))
+            rates.append(events / 1e6 / seconds)
         ratios = [f"{rates[0] / rate:.1f}" for rate in rates[1:]]
         rows.append([workload, *(f"{rate:.1f} M/s" for rate in rates), *ratios])
     return markdown.table(["", *reading_tools, "times _print's", "times both's"], rows)
 
 
 def analysis_section(analysis: dict[str, Any]) -> list[str]:
-    longest = max(r["length"] for r in analysis["runs"])
-    rounds = 1 + max(r["round"] for r in analysis["runs"])
+    longest, by_workload = max(analysis["runs"].items(), key=length_of)
+    rounds = next(iter(by_workload.values()))["heapwright"]["wall_s"]["runs"]
     return [
         "## Speed of the analysis",
         "",
@@ -206,20 +183,18 @@ def columns_section(columns: dict[str, Any]) -> list[str]:
     ]
 
 
-def render(
-    results: dict[str, Any],
-    analysis: dict[str, Any] | None,
-    large: dict[str, Any] | None,
-    columns: dict[str, Any] | None,
-) -> str:
+def render() -> str:
+    results = documents.read("recorder")
+    others = ("analysis", "analysis-large", "trace-columns")
+    analysis, large, columns = map(documents.read_if_there, others)
     machine = results["machine"]
-    rounds = 1 + max(r["round"] for r in results["runs"])
+    rounds = next(iter(results["runs"].values()))["alone"]["wall_s"]["runs"]
     lines = [
         "# Performance of the recorder",
         "",
         answer(results),
         "",
-        "Made by `bench/recorder/render.py` from `bench/results/recorder.json` and "
+        "Made by `bench/render.py` from `bench/results/recorder.json` and "
         "`bench/results/analysis.json`; `make bench` measures again.",
         "",
         "<!-- figures: bench/results/recorder.json -->",
@@ -227,7 +202,7 @@ def render(
         *(["<!-- figures: bench/results/analysis-large.json -->"] if large else []),
         *(["<!-- figures: bench/results/trace-columns.json -->"] if columns else []),
         "",
-        sources.said(found for found in (results, analysis, large, columns) if found),
+        documents.said(found for found in (results, analysis, large, columns) if found),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "
@@ -259,18 +234,26 @@ def render(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def read_if_there(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text()) if path.exists() else None
+def held(found: list[dict[str, Any]]) -> dict[str, Figure]:
+    """Of the figures of bench/recorder/intervals.py: how often their intervals held the truth, and the sum
+    of the estimates, from which the bias follows.
+    """
+    return {of["name"]: held_of(of["rows"], of["truth"]) for of in found}
 
 
-def main() -> int:
-    if not results_path.exists():
-        print(f"{results_path} is missing; run 'make bench'", file=sys.stderr)
-        return 2
-    results = json.loads(results_path.read_text())
-    further = map(read_if_there, (analysis_path, large_path, columns_path))
-    return documents.give(document_path, render(results, *further))
+def held_of(rows: list[list[int]], truth: int) -> Figure:
+    hits = sum(low <= truth <= high for _, low, high in rows)
+    estimates = sum(value for value, _, _ in rows)
+    return Figure({"truth": truth, "seen": len(rows), "held": hits, "estimate_sum": estimates})
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+by_variant = fields({"runs": grouped("workload", "variant")})
+TAKEN = {
+    "recorder": by_variant,
+    "kernel-events": by_variant,
+    "analysis": fields({"runs": grouped("length", "workload", "tool")}),
+    "analysis-large": as_is,
+    "trace-columns": as_is,
+    "intervals": fields({"figures": held}),
+}
+BLOCKS = [documents.whole("docs/performance.md", render)]

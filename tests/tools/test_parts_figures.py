@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What bench/parts/render.py says of rows in which ours is behind, and of the machines."""
+"""What bench/parts/figures.py says of rows in which ours is behind, and of the machines."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "bench/parts/render.py"
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
 @pytest.fixture
 def render(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("parts_render", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(BENCH)])
+    documents = importlib.import_module("documents")
+    module: ModuleType = documents.load(BENCH / "parts/figures.py")
     return module
 
 

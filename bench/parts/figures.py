@@ -1,29 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # length: one document, section by section
-"""Makes docs/parts/performance.md from bench/results/parts-*.json; no figure in it is typed by hand.
+"""docs/parts/performance.md, of bench/results/parts-*.json."""
 
-Options as in bench/documents.py.
-"""
-
-import json
-import statistics
-import sys
-from pathlib import Path
 from typing import Any
 
-from heapwright.measure.statistics import Summary, best_with_evidence, summarize
+import documents
+from heapwright.measure.statistics import Summary, best_with_evidence
 from heapwright.report import markdown
+from taken import as_is, fields, figure, grouped
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-results = project / "bench/results"
-document = project / "docs/parts/performance.md"
 ours = ("heapwright", "heapwright_compact")
-Rows = list[dict[str, Any]]
+Rows = dict[str, dict[str, dict[str, dict[str, float]]]]  # by name, library and field: the figure
 
 vector_text = {
     "fill_mostly_small": "1,000 vectors, 50 % empty, 49 % one element, 1 % eight; per vector",
@@ -69,7 +56,7 @@ most_behind = 1.05
 
 
 def load(name: str) -> Any:
-    return json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))["results"]
+    return documents.read(f"parts-{name}")["results"]
 
 
 def behind_lines(
@@ -89,26 +76,22 @@ def behind_lines(
     return ["Where ours is not within 1.05 of the best:", "", *lines, ""] if lines else []
 
 
-def medians(rows: Rows, field: str, group: str = "library") -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, list[float]]] = {}
-    for row in rows:
-        found.setdefault(str(row.get("name", "")), {}).setdefault(str(row[group]), []).append(
-            float(row[field])
-        )
-    return {name: {g: statistics.median(v) for g, v in groups.items()} for name, groups in found.items()}
+def medians(rows: Rows, field: str) -> dict[str, dict[str, float]]:
+    return {
+        name: {library: of[field]["median"] for library, of in by_library.items() if field in of}
+        for name, by_library in rows.items()
+    }
 
 
-def summaries(rows: Rows, name: str) -> dict[str, Summary]:
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        if row["name"] == name:
-            found.setdefault(str(row["library"]), []).append(float(row["ns"]))
-    return {library: summarize(values) for library, values in found.items()}
+def summary_of(figure: dict[str, float]) -> Summary:
+    """Without the ends, which do not decide on the best."""
+    middle = figure["median"]
+    return Summary(middle, figure["spread"], middle, middle, figure["noise"], int(figure["runs"]))
 
 
 def marked_cells(rows: Rows, name: str, libraries: list[str]) -> list[str]:
     """The medians; the best bold where the runs show that it is. Not every library has every row."""
-    values = summaries(rows, name)
+    values = {library: summary_of(of["ns"]) for library, of in rows.get(name, {}).items()}
     best = best_with_evidence(values, "lower", 0.0)
     texts = {
         x: f"**{found.median:.2f}**" if x in best else f"{found.median:.2f}" for x, found in values.items()
@@ -221,14 +204,19 @@ arena_text = {
 def class_lines(rows: Rows) -> list[str]:
     """Over the global heap that is there, and with our heap preloaded."""
     preloaded = "_preloaded"
-    plain = [row for row in rows if not row["library"].endswith(preloaded)]
+    plain, linked = (
+        {
+            name: {
+                library.removesuffix(preloaded): of
+                for library, of in by_library.items()
+                if library.endswith(preloaded) == is_linked
+            }
+            for name, by_library in rows.items()
+        }
+        for is_linked in (False, True)
+    )
     lines = row_lines(plain, "ns, median", class_text)
-    linked = [
-        {**row, "library": row["library"].removesuffix(preloaded)}
-        for row in rows
-        if row["library"].endswith(preloaded)
-    ]
-    if linked:
+    if any(linked.values()):
         lines += ["With heapwright's heap preloaded: `std` is its `operator new`.", ""]
         lines += row_lines(linked, "ns, median", class_text)
     return lines
@@ -282,10 +270,11 @@ def size_lines(sizes: dict[str, dict[str, int]]) -> list[str]:
     return markdown.table(["bytes of an empty vector", *libraries], body)
 
 
-def compile_lines(rows: Rows) -> list[str]:
-    seconds = medians(rows, "cpu_seconds")[""]
-    text = medians(rows, "text_bytes")[""]
-    body = [[x, f"{seconds[x]:.2f}", f"{text[x]:.0f}"] for x in seconds]
+def compile_lines(rows: dict[str, dict[str, dict[str, float]]]) -> list[str]:
+    body = [
+        [library, f"{of['cpu_seconds']['median']:.2f}", f"{of['text_bytes']['median']:.0f}"]
+        for library, of in rows.items()
+    ]
     return markdown.table(["library", "CPU seconds to compile", "bytes of code"], body)
 
 
@@ -328,13 +317,11 @@ def memory_lines(found: dict[str, dict[str, dict[str, float]]]) -> list[str]:
 
 
 def drain_lines() -> list[str]:
-    rows = load("drain")
-    median = statistics.median(row["median_ms"] for row in rows)
-    worst = max(row["worst_ms"] for row in rows)
-    calls = sum(row["calls"] for row in rows)
+    of = load("drain")
     return [
-        f"`drain({rows[0]['budget_ms']} ms)` behind a background thread that frees the same queue:"
-        f" {median:.2f} ms in the median, at most {worst:.2f} ms in {calls:,} calls.",
+        f"`drain({of['budget_ms']} ms)` behind a background thread that frees the same queue:"
+        f" {of['median_ms']['median']:.2f} ms in the median, at most {of['worst_ms']['high']:.2f} ms in"
+        f" {of['calls']:,} calls.",
     ]
 
 
@@ -378,18 +365,17 @@ def pool_sections(found: dict[str, Any]) -> list[str]:
 
 
 def render() -> str:
-    paths = sorted(results.glob("parts-*.json"))
-    documents_of = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+    documents_of = {name: documents.read(name) for name in sorted(TAKEN) if documents.is_there(name)}
     found = load("figures")
     lines = [
         "# How fast the parts are",
         "",
-        "Made by `bench/parts/render.py` from the results in `bench/results/`, which",
+        "Made by `bench/render.py` from the results in `bench/results/`, which",
         "`bench/parts/measure.py` writes: one process for each library, in turns, medians.",
         "Lower is better; bold is the best and what equals it within the noise, where something is worse",
         "beyond it.",
         "",
-        sources.said(documents_of.values()),
+        documents.said(documents_of.values()),
         "",
         *machine_lines(documents_of),
         "Libraries as in Debian 12: Boost 1.74, Abseil 20220623, LLVM 19, foonathan/memory,",
@@ -438,5 +424,23 @@ def render() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-if __name__ == "__main__":
-    sys.exit(documents.give(document, render()))
+def drain(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """All runs' times, and how many calls they made."""
+    times = grouped(but=("budget_ms", "calls"))(runs)
+    return {"budget_ms": runs[0]["budget_ms"], "calls": sum(run["calls"] for run in runs), **times}
+
+
+TIMED = (
+    *("arenas", "buffers", "class_objects", "deferred", "nodes", "objects", "shared_pool"),
+    *("strings", "vectors", "vectors_bulk"),
+)
+ranked = figure("median", "spread", "noise", "runs")  # what deciding on the best takes
+by_library = fields({"results": grouped("name", "library", take=ranked)})
+TAKEN = {
+    **{f"parts-{name}": by_library for name in TIMED},
+    "parts-instructions": fields({"results": grouped("name", "library")}),
+    "parts-compile": fields({"results": grouped("library")}),
+    "parts-drain": fields({"results": drain}),
+    "parts-figures": as_is,
+}
+BLOCKS = [documents.whole("docs/parts/performance.md", render)]

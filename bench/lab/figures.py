@@ -1,27 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the results in docs/lab.md from bench/results/lab-*.json; no figure there is typed by hand.
+"""The results in docs/lab.md, of bench/results/lab-*.json."""
 
-The results stand between two marks in the document; options as in bench/documents.py.
-"""
-
-import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+import documents
 from heapwright.lab import catalogue, findings, tables
 from heapwright.measure.experiment import Experiment
 from heapwright.report import markdown, units
+from taken import Figure, Take, each, fields, only
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document_path = project / "docs/lab.md"
 Record = Mapping[str, Any]
+
+
+def taken(experiment: Experiment) -> Take:
+    """Of each case and allocator the summaries of the figures that the experiment shows."""
+    shown = only(*dict.fromkeys(figure.key for part in experiment.parts for figure in part.figures))
+    names = ("median", "spread", "runs", "rank")
+    summary = each(lambda of: Figure({name: of[name] for name in names}))
+    result = fields({"summary": lambda found: summary(shown(found))}, but=("runs", "control_runs", "series"))
+    case = fields({"noise": shown, "results": each(result)})
+    part = fields({"cases": each(case)})
+    return fields({"experiments": each(fields({"parts": each(part)}))}, but=("missing",))
 
 
 def in_markdown(shown: tables.Shown) -> list[str]:
@@ -31,10 +31,10 @@ def in_markdown(shown: tables.Shown) -> list[str]:
     return markdown.table(["", *shown.headings], rows)
 
 
-def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
+def section(experiment: Experiment, document: Record, name: str) -> list[str]:
     (record,) = document["experiments"]
     lines = [f"### {experiment.title} (`heapwright lab {experiment.name}`)", ""]
-    lines += [f"<!-- figures: {path.relative_to(project).as_posix()} -->", ""]
+    lines += [documents.figures_of(name), ""]
     lines += [" ".join(experiment.explained), "", f"*Reported:* {experiment.reported}", ""]
     parts = {part.name: part for part in experiment.parts}
     for part_record in record["parts"]:
@@ -67,20 +67,15 @@ def render() -> str:
     lines: list[str] = []
     found: list[Record] = []
     for experiment in catalogue.EXPERIMENTS:
-        path = project / f"bench/results/lab-{experiment.name}.json"
-        if not path.is_file():
-            continue
-        document = json.loads(path.read_text(encoding="utf-8"))
-        found.append(document)
-        lines += section(experiment, document, path)
+        name = f"lab-{experiment.name}"
+        document = documents.read_if_there(name)
+        if document:
+            found.append(document)
+            lines += section(experiment, document, name)
     if found:
-        lines = [machine_line(found[0]["machine"]), "", sources.said(found), "", *lines]
+        lines = [machine_line(found[0]["machine"]), "", documents.said(found), "", *lines]
     return "\n".join(lines)
 
 
-def main() -> int:
-    return documents.give_results(document_path, render())
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+TAKEN = {f"lab-{experiment.name}": taken(experiment) for experiment in catalogue.EXPERIMENTS}
+BLOCKS = [documents.marked("docs/lab.md", "results", render)]

@@ -1,21 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts bench/results/growth.json into docs/decisions/0012-growth.md.
-
-See bench/documents.py for the options.
-"""
+"""The table in docs/decisions/0012-growth.md, of bench/results/growth.json."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from heapwright.report import markdown
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import documents
+from heapwright.report import markdown
+from taken import as_is
 
-DOCUMENT = documents.project / "docs/decisions/0012-growth.md"
+TAKEN = {"growth": as_is}
 WARM_UP = "warm-up"
 
 
@@ -23,7 +15,7 @@ def of(part: int, whole: int, digits: int = 1) -> str:
     return f"{100 * part / whole:.{digits}f} %"
 
 
-def main() -> int:
+def render() -> str:
     result = documents.read("growth")
     each, steady, sampled = result["loads_of_a_kind"], result["stationary_loads"], result["sampled_loads"]
     alarms, of_samples = result["false_alarms"], result["false_alarms_sampled"]
@@ -79,9 +71,7 @@ def main() -> int:
         ),
         documents.said([result]),
     ]
-    text = DOCUMENT.read_text(encoding="utf-8")
-    return documents.give(DOCUMENT, documents.with_figures(text, "growth", "\n".join(lines)))
+    return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+BLOCKS = [documents.below("docs/decisions/0012-growth.md", "growth", render)]
