@@ -54,7 +54,7 @@ def test_objects_of_one_size_are_told_with_their_bound(tmp_path: Path) -> None:
     assert row["gain_ns"] == int((5000 + 4990) * 480 * (1 - 10 / 5000))
     assert row["time_share"] == pytest.approx(row["gain_ns"] / 20_000_000)
     assert row["gain_bytes"] == 0
-    assert "at most 4.79 ms (23.9 % of the run)" in answer["printed"]
+    assert "at most 4.79 ms (23.9 % of the threads' time)" in answer["printed"]
     assert "A bound on the calls, not a measurement" in answer["printed"]
     assert answer["findings"][0]["parts"] == ["object_pool"]
 
@@ -274,8 +274,12 @@ def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
         "gain_is_resident": True,
         "gain_is_least": False,
     }
-    assert words.gain(held) == "at most 1.00 MiB (50.0 % of resident memory)"
-    assert words.gain(row) == "at most 160 ns (50.0 % of the run) of these calls, elsewhere unknown"
+    assert words.gain(held, {"cpu_ns": 9}) == "at most 1.00 MiB (50.0 % of resident memory)"
+    assert (
+        words.gain(row, {"cpu_ns": 9})
+        == "at most 160 ns (50.0 % of CPU time) of these calls, elsewhere unknown"
+    )
+    assert "(50.0 % of the threads' time)" in words.gain(row, {"cpu_ns": 0})
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,26 @@ def test_explain_as_json_loads_no_module_that_takes_long(trace_file: Path) -> No
     assert (done.returncode, done.stderr) == (0, "set()\n")
 
 
+@pytest.mark.parametrize("path", ["/lib/_native.so", None])
+def test_a_compiled_module_of_another_version_is_one_line(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str | None
+) -> None:
+    def fail(_: object) -> int:
+        raise ImportError("cannot import name 'x'", name="heapwright._native", path=path)
+
+    monkeypatch.setattr("heapwright.cli._run_command_line", fail)
+    assert run_command(["info", str(trace_file)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "install heapwright again" in said
+    assert path is None or path in said
+
+
+def test_a_thread_is_found_as_it_is_printed(command: Command, trace_file: Path) -> None:
+    named = command("explain", "--json", "--thread", "worker #1", trace_file)
+    assert named.code == 0
+    assert named.out == command("explain", "--json", "--thread", "1", trace_file).out
+
+
 def test_help_lists_the_commands(command: Command) -> None:
     out = command("--help").out
     assert all(name in out for name in ("record", "explain", "run", "sql", "export", "info"))

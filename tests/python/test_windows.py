@@ -148,6 +148,15 @@ def test_a_recording_that_was_off_all_the_time_says_so(command: Command, tmp_pat
     assert "nothing was recorded: recording was always off" in command("explain", path).out
 
 
+def test_a_file_that_ends_early_is_not_said_to_have_been_off(command: Command, tmp_path: Path) -> None:
+    trace = made()
+    trace.lines = [line for line in trace.lines if not line.startswith("event")]
+    trace.has_end = False
+    said = command("explain", trace.write(tmp_path / "x.heapwright")).out
+    assert "INCOMPLETE" in said
+    assert "always off" not in said and "recording was off" not in said
+
+
 def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:
     """The same spans that explain shows, without reading a call."""
 

@@ -77,11 +77,22 @@ def _run(arguments: list[str]) -> int:
         return _fail(streams.reason_of(error))
     except MemoryError:
         return _fail(_out_of_memory())
+    except ImportError as error:
+        if error.name != "heapwright._native":
+            raise
+        return _fail(_other_build(error))
     except Exception as error:
         if not _is_for_the_user(error):
             raise
         return _fail(str(error))
     return code
+
+
+def _other_build(error: ImportError) -> str:
+    """The compiled module of an editable installation did not follow its Python files, or is not there."""
+    if error.path:
+        return f"{error.path} is of another version than heapwright's Python files; install heapwright again"
+    return "heapwright's compiled module is missing; install heapwright again"
 
 
 def _out_of_memory() -> str:

@@ -67,14 +67,15 @@ def one_of(what: str, text: str, names: Iterable[str]) -> str:
 
 
 def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
-    """Threads by number (#3 or 3), kernel id or name."""
+    """Threads by number (#3 or 3), kernel id, name, or both as they are printed (main #0)."""
     found: list[int] = []
     for text in wanted:
         number = text.removeprefix("#")
         same = [
             thread.index
             for thread in trace.threads
-            if number == str(thread.index) or (text == str(thread.thread_id) or text == thread.name)
+            if number == str(thread.index)
+            or text in (str(thread.thread_id), thread.name, f"{thread.name} #{thread.index}")
         ]
         if not same:
             names = sorted({thread.name for thread in trace.threads})

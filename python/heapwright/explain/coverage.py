@@ -67,6 +67,8 @@ def sentence(completeness: Answer, end: Answer, which: str) -> str:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]
     if not spans:
+        if end["reason"] == "missing":
+            return "which part of the run was recorded is not known: the file ends before that is said"
         return "nothing was recorded: recording was always off"
     return f"recorded part of the run: {spans_in_words(spans)}; of that, {which} is in the trace"
 

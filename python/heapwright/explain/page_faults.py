@@ -113,10 +113,10 @@ def in_words(answer: Answer) -> str:
     if answer["not_seen"]:
         return f"{text}; which memory they were on could not be seen: {answer['not_seen']}"
     if not answer["again_of_heap"]:
-        return f"{text}, none on memory that the heap had given back"
+        return f"{text}, none on memory that had been given back"
     part = units.percent(share(answer["again_of_heap"], answer["minor_faults"]))
     took = units.duration(answer["again_of_heap_ns"])
-    text += f", {part} on memory that the heap had given back: {took}"
+    text += f", {part} on memory that had been given back: {took}"
     if answer["cpu_ns"]:
         text += f", {units.percent(share(answer['again_of_heap_ns'], answer['cpu_ns']))} of CPU time"
     return text

@@ -174,7 +174,9 @@ def gain(row: Record) -> str:
     """The bound; "" = not known."""
     gains = []
     if row["gain_ns"]:
-        gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['gain_time_share'])} of the run)")
+        gains.append(
+            f"{units.duration(row['gain_ns'])} ({units.percent(row['gain_time_share'])} of its time)"
+        )
     if row["gain_bytes"]:
         share = units.percent(row["gain_bytes_share"])
         gains.append(f"{units.size(row['gain_bytes'])} ({share} of the peak)")

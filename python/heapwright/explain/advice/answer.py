@@ -209,7 +209,7 @@ def _findings(answer: Answer) -> list[Finding]:
     found: list[Finding] = []
     for row in answer["advice"]:
         if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
-            gain = words.measured_briefly(row) or f"to gain: {words.gain(row)}"
+            gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()
@@ -229,7 +229,7 @@ def _findings(answer: Answer) -> list[Finding]:
 def _gist(answer: Answer) -> str:
     for row in answer["advice"][:1]:
         changes = units.counted(len(answer["advice"]), "change")
-        return f"{changes} to try; {row['rule']} for {row['name']}: {words.gain(row)}"
+        return f"{changes} to try; {row['rule']} for {row['name']}: {words.gain(row, answer)}"
     return "no rule found anything" if answer["is_whole"] else ""
 
 

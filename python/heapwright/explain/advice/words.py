@@ -13,11 +13,14 @@ _MUCH = 0.1  # of the time
 _LINT = "no rule knows this; `heapwright lint` looks at the source"
 
 
-def gain(row: Answer) -> str:
-    """The bound in a few words; of a rule that sees only part of the gain, the bound of that part."""
+def gain(row: Answer, answer: Answer) -> str:
+    """The bound in a few words; of a rule that sees only part of the gain, the bound of that part.
+
+    answer: says what shares of time are of."""
     gains = []
     if row["gain_ns"]:
-        gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
+        part = f"{units.percent(row['time_share'])} of {base_in_words(answer)}"
+        gains.append(f"{units.duration(row['gain_ns'])} ({part})")
     if row["gain_bytes"]:
         size = units.size(row["gain_bytes"])
         if "gain_bytes" in row.get("intervals", ()):
@@ -78,7 +81,7 @@ def nothing(answer: Answer) -> str:
         if answer["keeps_free_memory"]:
             text = "no advice on the calls, though free memory stays resident"
         text += f": {took}" if answer["durations_recorded"] else ""
-    gains = _together(below)
+    gains = _together(below, answer)
     if gains:
         together = "would" if below["changes"] == 1 else "together would"
         text += f"; {units.counted(below['changes'], 'change')} {together} gain at most {gains}"
@@ -90,10 +93,11 @@ def unknown(answer: Answer) -> str:
     return f"the time to be gained is unknown: page faults could not be seen ({answer['unknown']})"
 
 
-def _together(below: Answer) -> str:
+def _together(below: Answer, answer: Answer) -> str:
     gains = []
     if below["gain_ns"]:
-        gains.append(f"{units.duration(below['gain_ns'])} ({units.percent(below['time_share'])} of the run)")
+        part = f"{units.percent(below['time_share'])} of {base_in_words(answer)}"
+        gains.append(f"{units.duration(below['gain_ns'])} ({part})")
     if below["gain_bytes"]:
         gains.append(f"{units.size(below['gain_bytes'])} ({units.percent(below['bytes_share'])} of the peak)")
     if below["gain_resident_bytes"]:
@@ -112,7 +116,7 @@ def show(answer: Answer) -> widgets.RenderableType:
         rows = [
             ("seen", "; ".join((row["pattern"], *row["evidence"]))),
             ("do", f"{row['action']}{owned(row)}"),
-            ("gain", f"{gain(row)}: {row['what']}. {bound}"),
+            ("gain", f"{gain(row, answer)}: {row['what']}. {bound}"),
             ("confidence", f"{row['confidence']}: {row['why']}"),
             ("not if", "; ".join(row["when_not"])),
         ]
