@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.compare import advised
 from heapwright.compare.figures import FIGURES, SITE_FIGURES, Figure
-from heapwright.compare.noise import LEAST_RUNS, LESS, MORE, UNKNOWN
+from heapwright.compare.noise import LESS, MORE, UNKNOWN
 from heapwright.compare.sites import ADDED, GONE, INLINED, RENAMED, UNNAMED
+from heapwright.measure.verdict import LEAST_RUNS
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
 

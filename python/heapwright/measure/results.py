@@ -21,6 +21,7 @@ from heapwright.measure import statistics
 from heapwright.measure.experiment import Case, Figure, Part
 from heapwright.measure.runner import Arm
 from heapwright.measure.statistics import Summary
+from heapwright.measure.verdict import relative_difference
 
 SCHEMA = "heapwright.lab/1"
 Document = dict[str, Any]
@@ -40,7 +41,7 @@ def _summary(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) 
         return statistics.summarize(values)
     last = values[-1]
     other = _values(control, key)
-    noise = statistics.relative_difference(last, other[-1]) if other else 0.0
+    noise = relative_difference(last, other[-1]) if other else 0.0
     return Summary(last, 0.0, last, last, noise, len(values))
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Medians, spread, the noise floor, and what counts as equal.
+"""Medians, spread, the noise floor, and ranks.
 
 The noise of an allocator against itself: its runs are split into two halves
 in every possible way, and 95 % of these splits differ by less than the noise.
 The reference allocator is run twice as often, so that two full sets of it can
-be compared. Two allocators are equal where their medians differ by no more
-than the noise of the reference, of the one or of the other.
+be compared. Two allocators are equal where verdict.by_noise tells no
+difference, with the noise of the reference as the floor.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 from typing import Literal
+
+from heapwright.measure import verdict
+from heapwright.measure.verdict import relative_difference
 
 Better = Literal["lower", "higher"]
 
@@ -38,11 +41,9 @@ class Summary:
         """A share of the median."""
         return self.spread / abs(self.median) if self.median else 0.0
 
-
-def relative_difference(a: float, b: float) -> float:
-    """0 for equal values, 1 where one of them is 0."""
-    largest = max(abs(a), abs(b))
-    return abs(a - b) / largest if largest > 0 else 0.0
+    def as_figure(self) -> verdict.Figure:
+        """For verdicts."""
+        return verdict.Figure(self.low, self.median, self.high, self.runs, self.spread, self.noise)
 
 
 def noise_of(values: Sequence[float]) -> float:
@@ -75,8 +76,7 @@ def median_series(series: Sequence[Sequence[float]]) -> list[float]:
 
 def are_equal(a: Summary, b: Summary, floor: float) -> bool:
     """True where the difference may be noise: inside the spread, or what halves of the runs show."""
-    is_inside_spread = abs(a.median - b.median) <= a.spread + b.spread
-    return is_inside_spread or relative_difference(a.median, b.median) <= max(floor, a.noise, b.noise)
+    return verdict.by_noise(a.as_figure(), b.as_figure(), floor=floor).side == verdict.SAME
 
 
 def ranks(summaries: Mapping[str, Summary], better: Better, floor: float) -> dict[str, int]:

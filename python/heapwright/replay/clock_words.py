@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heapwright.replay.decision import FIGURES, UNKNOWN, Figure
+from heapwright.measure.verdict import UNKNOWN
+from heapwright.replay.decision import FIGURES, Figure
 from heapwright.report import units
 
 

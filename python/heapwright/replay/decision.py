@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 from heapwright.measure import statistics
 from heapwright.measure.runner import Arm
 from heapwright.measure.statistics import Summary
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE, Verdict, by_noise, side_of
 from heapwright.replay import changes
 from heapwright.replay.fidelity import Fidelity
 
-VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 # A share of the reference's figure; less is no reason to change an allocator.
 LEAST_DIFFERENCE = 0.01
 # The difference between two runs of one process, whatever it calls.
@@ -198,7 +198,7 @@ class Table:
         verdict = record["verdict"]
         if verdict != UNKNOWN and reference is not None:
             verdicts = {
-                self._side(figure, value - reference.median, reference, error)
+                side_of(value - reference.median, self._least(figure, reference, error))
                 for value in medians
                 if value is not None
             }
@@ -251,45 +251,35 @@ class Table:
         # A time minus that of the dry run may be below 0.
         whole = self._predicted(figure, reference.median)
         difference = record["value"] - whole
-        verdict = self._verdict(figure, own, reference, error)
+        found = self._verdict(figure, own, reference, error)
         return {
             **record,
             "difference": difference,
             "relative_difference": difference / whole if whole > 0 else 0.0,
-            "resolution": self._resolution(figure, own, reference, error),
-            "verdict": verdict if is_certain else self._known(figure, verdict),
+            "resolution": found.below,
+            "verdict": found.side if is_certain else self._known(figure, found.side),
         }
-
-    def _resolution(self, figure: Figure, own: Summary, reference: Summary, error: float) -> float:
-        """The least difference that is told."""
-        noise = max(own.noise, reference.noise) * max(abs(own.median), abs(reference.median))
-        whole = self._predicted(figure, reference.median)
-        return max(error, LEAST_DIFFERENCE * whole, own.spread + reference.spread, noise)
 
     def _known(self, figure: Figure, verdict: str) -> str:
         error = self._gaps_error_ns if figure.has_gaps else self._time_error_ns
         is_known = figure.is_memory or verdict == SAME or error is not None
         return verdict if is_known else UNKNOWN
 
-    def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> str:
-        difference = own.median - reference.median
+    def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> Verdict:
+        least = self._least(figure, reference, error)
         least_runs = self._least_memory_runs if figure.is_memory else LEAST_TIMED_RUNS
-        if min(own.runs, reference.runs) < least_runs:
-            return UNKNOWN
-        if statistics.are_equal(own, reference, reference.noise):
-            return SAME
-        if figure.key in TAILS and self._is_within_tail(own.median, reference.median):
-            return SAME
-        return self._side(figure, difference, reference, error)
+        found = by_noise(own.as_figure(), reference.as_figure(), least, least_runs)
+        is_told = found.side in (BETTER, WORSE)
+        if is_told and figure.key in TAILS and self._is_within_tail(own.median, reference.median):
+            return found._replace(side=SAME)
+        return found
 
     def _is_within_tail(self, own: float, other: float) -> bool:
         return max(own, other) < self._tail_factor * min(own, other)
 
-    def _side(self, figure: Figure, difference: float, reference: Summary, error: float) -> str:
-        whole = self._predicted(figure, reference.median)
-        if abs(difference) <= max(error, LEAST_DIFFERENCE * whole):
-            return SAME
-        return BETTER if difference < 0 else WORSE
+    def _least(self, figure: Figure, reference: Summary, error: float) -> float:
+        """A smaller difference does not count, whatever the runs show."""
+        return max(error, LEAST_DIFFERENCE * self._predicted(figure, reference.median))
 
     def is_far_off(self, figure: Figure) -> bool:
         """Whether the replay of the reference does not have the recording's memory."""

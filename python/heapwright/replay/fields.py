@@ -7,7 +7,8 @@ schema.py derives the JSON schema from them. A unit unknown to report/ is a name
 
 from __future__ import annotations
 
-from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
+from heapwright.replay.decision import FIGURES
 from heapwright.replay.fidelity import KEYS
 from heapwright.replay.spread import MEASURES
 from heapwright.report.columns import Choice, Column, Many

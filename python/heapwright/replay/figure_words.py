@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Figure
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
+from heapwright.replay.decision import Figure
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from heapwright.measure.verdict import BETTER, WORSE
 from heapwright.replay import kernel_words, latency_words, own_load, show, site_words, spread
-from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
+from heapwright.replay.decision import FIGURES, best_of
 from heapwright.replay.details import Detail
 from heapwright.report import chart, html, units
 from heapwright.report.columns import Column, Record

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from heapwright.measure import statistics
 from heapwright.measure.program import RunFailedError, run_both_for_documents, run_for_document
 from heapwright.measure.runner import Arm
+from heapwright.measure.verdict import UNKNOWN, side_of
 from heapwright.model import Trace
 from heapwright.replay import clocks, decision, fidelity, plans
 from heapwright.replay.candidates import Candidate, Chosen
@@ -265,16 +266,12 @@ class Quick:
         recorded = float(plan["recorded_bytes"][at])
         error = abs(recorded - before - truth.beside_heap_bytes)
         resolution = max(error, decision.LEAST_DIFFERENCE * recorded)
-        verdict = decision.BETTER if now < before else decision.WORSE
-        if error > decision.MOST_OFF * recorded:
-            verdict = decision.UNKNOWN
-        elif abs(now - before) <= resolution:
-            verdict = decision.SAME
+        is_far_off = error > decision.MOST_OFF * recorded
         return {
             "difference": now - before,
             "relative_difference": (now - before) / max(recorded, 1.0),
             "resolution": resolution,
-            "verdict": verdict,
+            "verdict": UNKNOWN if is_far_off else side_of(now - before, resolution),
         }
 
 
@@ -293,7 +290,7 @@ def _known(
                 name: kept[name] / share for name in ("difference", "resolution") if kept[name] is not None
             }
         elif by_clock:
-            kept["verdict"] = decision.UNKNOWN
+            kept["verdict"] = UNKNOWN
         found[key] = kept
     return found
 

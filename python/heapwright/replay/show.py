@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heapwright.measure.verdict import SAME, UNKNOWN, WORSE
 from heapwright.replay import (
     clock_words,
     figure_words,
@@ -17,17 +18,7 @@ from heapwright.replay import (
     spread,
     time_fidelity,
 )
-from heapwright.replay.decision import (
-    FIGURES,
-    LEAST_DIFFERENCE,
-    LEAST_TIMED_RUNS,
-    MOST_OFF,
-    SAME,
-    UNKNOWN,
-    WORSE,
-    Figure,
-    best_of,
-)
+from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, LEAST_TIMED_RUNS, MOST_OFF, Figure, best_of
 from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, Column, Record

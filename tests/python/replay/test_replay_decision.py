@@ -9,19 +9,10 @@ from typing import Any
 import pytest
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
 from heapwright.replay import clock_words, show
 from heapwright.replay.candidates import Candidate
-from heapwright.replay.decision import (
-    BETTER,
-    SAME,
-    UNKNOWN,
-    WEIGHED,
-    WORSE,
-    Bounds,
-    Dry,
-    Table,
-    pareto_front,
-)
+from heapwright.replay.decision import WEIGHED, Bounds, Dry, Table, pareto_front
 from heapwright.replay.fidelity import Curve, Fidelity
 
 MIB = 1 << 20

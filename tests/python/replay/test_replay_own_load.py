@@ -11,8 +11,9 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
 from heapwright.replay import own_load, show
-from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Table
+from heapwright.replay.decision import Table
 from test_replay_decision import document as decided
 from written_traces import FREE, MALLOC, MadeTrace
 

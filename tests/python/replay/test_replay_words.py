@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from heapwright.measure.verdict import SAME, UNKNOWN, WORSE
 from heapwright.replay import show
-from heapwright.replay.decision import SAME, UNKNOWN, WORSE
 
 
 def test_what_is_not_better_is_said_with_its_reason() -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from heapwright.compare import noise
 from heapwright.compare.noise import VERDICTS
 from heapwright.compare.replays.reading import Candidate, Measured, Replay
+from heapwright.measure import verdict
 from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, Figure
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
@@ -41,13 +42,13 @@ class _Compared(NamedTuple):
 
 
 _FIGURE = (
-    Column("a", "number", value="a.range.middle", about="The median of A's runs."),
-    Column("b", "number", value="b.range.middle"),
+    Column("a", "number", value="a.figure.value", about="The median of A's runs."),
+    Column("b", "number", value="b.figure.value"),
     Column("difference", "signed", value=lambda row, _: _difference(row), about="B minus A."),
     Column(
         "relative_difference",
         "maybe_signed",
-        value=lambda row, _: _difference(row) / row.a.range.middle if row.a.range.middle else None,
+        value=lambda row, _: _difference(row) / row.a.figure.value if row.a.figure.value else None,
         about="Relative to A; null if A has none.",
     ),
     Column(
@@ -118,15 +119,16 @@ def _figures(pair: Pair, a: Candidate, b: Candidate) -> dict[str, Record]:
 def _compare(figure: Figure, pair: Pair, a: Measured, b: Measured) -> _Compared:
     error = a.error + b.error
     is_one_kind = not figure.is_memory or pair.a.is_true == pair.b.is_true  # of a process, or of only a heap
-    if min(a.runs, b.runs) < noise.LEAST_RUNS or not is_one_kind:
-        return _Compared(a, b, None, error, noise.SAME if a.range == b.range else noise.UNKNOWN)
-    band = noise.band_of(a.range, b.range)
-    least = max(band, error, LEAST_DIFFERENCE * abs(a.range.middle))
-    return _Compared(a, b, band, error, noise.verdict_of(a.range, b.range, least))
+    least = max(error, LEAST_DIFFERENCE * abs(a.figure.value))
+    found = verdict.by_runs(b.figure, a.figure, least)
+    if found.below is None or not is_one_kind:
+        is_same = a.figure[:3] == b.figure[:3]  # as in every run of the same recording
+        return _Compared(a, b, None, error, noise.SAME if is_same else noise.UNKNOWN)
+    return _Compared(a, b, verdict.band_of(a.figure, b.figure), error, noise.WORDS[found.side])
 
 
 def _difference(row: _Compared) -> float:
-    return row.b.range.middle - row.a.range.middle
+    return row.b.figure.value - row.a.figure.value
 
 
 def _only(own: Replay, other: Replay) -> list[str]:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heapwright.compare.noise import Range
+from heapwright.measure.verdict import VERDICTS, Figure
 from heapwright.model.values import clean
-from heapwright.replay.decision import AT_THE_END, FIGURES, VERDICTS
+from heapwright.replay.decision import AT_THE_END, FIGURES
 from heapwright.replay.fidelity import KEYS
 from heapwright.replay.fields import SCHEMA
 
@@ -29,8 +29,7 @@ class Measured(NamedTuple):
     difference: to the replay's reference, with the replay's own verdict.
     """
 
-    range: Range
-    runs: int
+    figure: Figure
     error: float
     difference: float
     relative_difference: float
@@ -148,7 +147,7 @@ def _measured(record: Mapping[str, Any], error: float) -> Measured:
     difference, relative = _finite(record["difference"]), _finite(record["relative_difference"])
     if verdict not in VERDICTS or difference * relative < 0:
         raise ValueError(verdict)
-    return Measured(Range(low, value, high), _runs(record["runs"]), error, difference, relative, verdict)
+    return Measured(Figure(low, value, high, _runs(record["runs"])), error, difference, relative, verdict)
 
 
 def _word(value: object) -> str:

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from heapwright.compare.noise import LEAST_RUNS, LESS, MORE, UNKNOWN
+from heapwright.compare.noise import LESS, MORE, UNKNOWN
+from heapwright.measure.verdict import LEAST_RUNS
 from heapwright.replay.decision import FIGURES, Figure
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import WORD, Column, Record
