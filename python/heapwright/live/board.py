@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""top on a terminal: all processes, or one, with keys."""
+"""top on a terminal: all processes, or one, with keys; what the last looks said of each."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from rich.cells import cell_len
@@ -12,16 +14,16 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from heapwright.live import show
-from heapwright.live.board_help import Help
-from heapwright.live.history import LOOKS, History
 from heapwright.live.page import PageError
 from heapwright.live.rates import SORT_KEYS
 from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for
 from heapwright.report import units
 from heapwright.terminal.pairs import Pairs
+from heapwright.terminal.sparkline import sparkline
 
 _WIDE = 1000  # all columns
 _LEAST_NAME, _LEAST_HISTORY, _GAP = 8, 8, 2
@@ -30,6 +32,8 @@ _PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns"
              "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s", "threads",
              "live_blocks")  # fmt: skip
 _Row = dict[str, Any]
+LOOKS = 120
+KEPT = ("calls_per_s", "live_bytes", "resident_bytes", "p99_ns", "contended_per_s", "remote_frees_per_s")
 
 
 class Looks(Protocol):
@@ -40,6 +44,59 @@ class Looks(Protocol):
 
     def again(self, told_of: int = 0) -> dict[str, Any]:
         """Takes one look; PageError: the one process has ended."""
+
+
+class History:
+    """Of the processes in the last look, and of no others. Another program under an id is another one."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, str], deque[dict[str, Any]]] = {}
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """One look."""
+        fresh: dict[tuple[int, str], deque[dict[str, Any]]] = {}
+        for row in rows:
+            key = (row["process"], row["program"])
+            fresh[key] = self._rows.get(key, deque(maxlen=LOOKS))
+            fresh[key].append({name: row[name] for name in KEPT})
+        self._rows = fresh
+
+    def values(self, row: dict[str, Any], name: str) -> list[float]:
+        """The earliest first; looks that did not tell are left out."""
+        looks = self._rows.get((row["process"], row["program"]), ())
+        return [look[name] for look in looks if look[name] is not None]
+
+    def line(self, row: dict[str, Any], name: str, cells: int) -> str:
+        """The last looks, one a cell, on the scale of the largest; the newest stands at the right."""
+        values = self.values(row, name)[-cells:]
+        return sparkline(values, max(values, default=0), len(values)).rjust(cells)
+
+
+_HELP = (
+    ("enter", "one process: history, calls, sizes, growing sites; escape: all"),
+    ("s, r", "sort by the next figure; reverse the order"),
+    ("/", "only programs with this in their name, or the process of this id; empty: all"),
+    ("space", "freeze the display; the history goes on"),
+    ("q", "quit; the processes keep running"),
+    ("", ""),
+    ("live", "bytes of blocks allocated and not released"),
+    ("res/live", "resident memory per live byte"),
+    ("mean, p99", "CPU time of a call, from the timed calls"),
+    ("contended", "lock acquisitions of libheapwright.so that had to wait, per second"),
+    ("remote", "cross-thread frees per second; libheapwright.so only"),
+    ("history", "calls per second in the last looks, newest at the right"),
+)
+
+
+class Help(ModalScreen[None]):
+    """The keys, and what the figures mean."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter", "dismiss", "back")]
+    CSS = "Help { align: center middle; } Help Static { width: 76; max-width: 100%; border: round $primary; }"
+
+    def compose(self) -> ComposeResult:
+        """One text."""
+        yield Static(Pairs([(name, Text(text)) for name, text in _HELP], style="bold"))
 
 
 class Board(App[None]):
