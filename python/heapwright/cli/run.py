@@ -16,7 +16,7 @@ import typer
 from heapwright.cli import record as recording
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
-from heapwright.cli.explain import Check, Top
+from heapwright.cli.explain import All, Check, Questions, Top
 from heapwright.cli.explanation import explain_trace, make_report_options
 from heapwright.cli.options import Wide
 from heapwright.cli.output import hint, is_written_through
@@ -49,6 +49,8 @@ def run(
     no_kernel_events: recording.NoKernelEvents = False,
     no_settings: recording.NoSettings = False,
     top: Top = None,
+    question: Questions = None,
+    all_: All = False,
     check: Check = None,
     json: AsJson = False,
     wide: Wide = False,
@@ -57,9 +59,10 @@ def run(
     options: dict[str, str | bool] = {
         name: value
         for name, value in locals().items()
-        if name not in ("context", "output", "top", "check", "json", "wide") and isinstance(value, str | bool)
+        if name not in ("context", "output", "all_", "check", "json", "wide") and isinstance(value, str | bool)
     }
-    wanted = make_report_options(top, [], json, wide)._replace(is_checked=check, hints=False)
+    wanted = make_report_options(top, question or [], json, wide, is_whole=all_)
+    wanted = wanted._replace(is_checked=check, hints=False)
     program = program_of(context, "run")
     if output and is_written_through(Path(output)):
         raise InputError(
