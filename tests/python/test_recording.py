@@ -79,7 +79,7 @@ def test_run_explains_and_passes_the_exit_code(command: Command, tmp_path: Path)
     screen = said.out.splitlines()
     assert len(command("run", "--all", "--", PROGRAM).out.splitlines()) > len(screen)
     one = command("run", "--question", "sizes", "--", PROGRAM)
-    assert (one.code, "[sizes]" in one.out, "[peak]" in one.out) == (3, True, False)
+    assert (one.code, "[sizes]" in one.out, "[lifetimes]" in one.out) == (3, True, False)
 
 
 def test_run_keeps_the_trace_when_asked(command: Command, tmp_path: Path) -> None:

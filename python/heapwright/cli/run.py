@@ -32,6 +32,8 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print the explanation as JSON; the program's output goes to stderr.")
 ]
 
+_NOT_RECORDING = ("context", "output", "all_", "check", "json", "wide")
+
 
 def run(
     context: typer.Context,
@@ -59,7 +61,8 @@ def run(
     options: dict[str, str | bool] = {
         name: value
         for name, value in locals().items()
-        if name not in ("context", "output", "all_", "check", "json", "wide") and isinstance(value, str | bool)
+        if name not in ("context", "output", "all_", "check", "json", "wide")
+        and isinstance(value, str | bool)
     }
     wanted = make_report_options(top, question or [], json, wide, is_whole=all_)
     wanted = wanted._replace(is_checked=check, hints=False)
