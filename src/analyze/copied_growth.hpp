@@ -17,11 +17,25 @@ struct Facts;
 
 class CopiedGrowths {
  public:
+  // Frees after the new block's allocation: `s = s + x` first frees a copy of the old value. Larger steps are
+  // seen in the first one only.
+  static constexpr std::uint32_t most_frees = 2;
+
   CopiedGrowths(std::size_t sites, std::size_t histogram_counts) : old_sizes_(sites, histogram_counts) {}
 
   // Whether a block of `old_bytes` may have been replaced by one of `new_bytes`.
   static bool is_step(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
-    return new_bytes >= old_bytes + old_bytes / 4 && new_bytes > old_bytes && new_bytes <= 4 * old_bytes;
+    return new_bytes > old_bytes && new_bytes <= 4 * old_bytes;
+  }
+  static bool is_small(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
+    return new_bytes < old_bytes + old_bytes / 4;
+  }
+  void add_small_step(std::uint32_t site, std::uint64_t old_bytes, std::uint64_t time_ns) {
+    auto& sums = sites_[site];
+    sums.site = site;
+    ++sums.small_steps;
+    sums.small_copied_bytes += old_bytes;
+    sums.small_time_ns += time_ns;
   }
   void add_step(std::uint32_t site, std::uint64_t old_bytes, std::uint64_t time_ns) {
     auto& sums = sites_[site];

@@ -247,7 +247,7 @@ void HeapModel::close_chain(const Slot& slot) {
 // A chosen block of weight 1 that is not part of a realloc.
 [[gnu::always_inline]] inline void HeapModel::add_to_run(const Block& block, const Row& row, RunState& run) {
   auto& thread = run.thread;
-  if (++thread.run_length == 1) {
+  if (++thread.run_length <= CopiedGrowths::most_frees) {
     if (thread.last_address != 0 && CopiedGrowths::is_step(block.size, thread.last_size)) [[unlikely]] {
       add_growth(block, row, run);
     }
@@ -260,7 +260,10 @@ void HeapModel::close_chain(const Slot& slot) {
   const auto site = scope_.sites.site_of(block.stack);
   const auto begin_ns = run.thread.last_begin_ns;
   const auto end_ns = row.time_ns + row.duration_ns;
-  if (site == scope_.sites.site_of(run.thread.last_stack) && end_ns > begin_ns) {
+  if (site != scope_.sites.site_of(run.thread.last_stack) || end_ns <= begin_ns) return;
+  if (CopiedGrowths::is_small(block.size, run.thread.last_size)) {
+    growths_.add_small_step(site, block.size, end_ns - begin_ns);
+  } else if (run.thread.run_length == 1) {
     growths_.add_step(site, block.size, end_ns - begin_ns);
   }
 }

@@ -143,6 +143,31 @@ TEST(CopiedGrowth, IsABlockThatGaveWayToALargerOneOfItsSite) {
   EXPECT_LT(growth.final_p90_bytes, 576U);
 }
 
+TEST(CopiedGrowth, BySmallStepsIsCountedApart) {
+  MemoryTrace trace;
+  trace.malloc(0, 1 * step, 0x10000, 1000, 1);
+  trace.malloc(0, 2 * step, 0x20000, 1249, 1, 32);
+  trace.free(0, 3 * step, 0x10000, 64);
+  trace.malloc(0, 4 * step, 0x30000, 1250, 1, 32);
+  trace.free(0, 5 * step, 0x20000, 64);
+  trace.malloc(0, 6 * step, 0x40000, 2500, 1, 32);  // no small one
+  trace.free(0, 7 * step, 0x30000, 64);
+  trace.malloc(0, 8 * step, 0x50000, 2500, 1, 32);  // a copy of the value
+  trace.malloc(0, 9 * step, 0x60000, 2600, 1, 32);  // takes its place, and that of the value itself
+  trace.free(0, 10 * step, 0x50000, 64);
+  trace.free(0, 11 * step, 0x40000, 64);
+  trace.malloc(0, 12 * step, 0x70000, 8, 3);
+  trace.free(0, 13 * step, 0x60000);
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.copied_growths.size(), 1U);
+  const auto& growth = facts.copied_growths[0];
+  EXPECT_EQ(growth.small_steps, 4U);
+  EXPECT_EQ(growth.small_copied_bytes, 1000U + 1249 + 2500 + 2500);
+  EXPECT_EQ(growth.small_time_ns, 4 * (step + 64) + step);
+  EXPECT_EQ(growth.steps, 1U);
+  EXPECT_EQ(growth.copied_bytes, 1250U);
+}
+
 TEST(CopiedGrowth, IsNotWhatTakesAnothersPlaceWithoutGrowing) {
   MemoryTrace trace;
   trace.malloc(0, 1 * step, 0x10000, 64, 1);

@@ -21,6 +21,7 @@ RULES = (
     "buffer_cache",
     "built_once",
     "deferred_free",
+    "exact_growth",
     "exit_policy",
     "heap_steps",
     "make_shared",
@@ -80,6 +81,35 @@ def test_the_rule_is_silent(record: Record, rule: str, mode: str) -> None:
     assert [row["name"] for row in answer["advice"] if row["rule"] == rule] == []
 
 
+TABLES = """
+#include <unordered_map>
+#include <vector>
+__attribute__((noinline)) void site(std::unordered_map<int, int>& table, int key) { table.emplace(key, key); }
+int main(int count, char**) {
+  const int tables = COUNT, nodes = 400000 / COUNT;
+  std::vector<std::unordered_map<int, int>> all(tables);
+  for (int n = 0; n < nodes; ++n)
+    for (auto& table : all) site(table, n);
+  return count + all.back().size() == 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("tables", "told"), [(4, "4 hash tables, 100000 nodes each"), (40_000, "")])
+def test_many_small_containers_get_no_pool_each(
+    record: Record, tmp_path: Path, tables: int, told: str
+) -> None:
+    (tmp_path / "tables.cpp").write_text(TABLES.replace("COUNT", str(tables)))
+    line = ["c++", "-std=c++20", "-O1", "-g", "-o", tmp_path / "tables", tmp_path / "tables.cpp"]
+    subprocess.run(list(map(str, line)), check=True, timeout=60)
+    [path] = record(tmp_path / "tables").paths()
+    evidence = [
+        text for row in advice(path)["advice"] if row["rule"] == "node_pool" for text in row["evidence"]
+    ]
+    assert [text for text in evidence if "hash table" in text][:1] == ([f"{told}; {POOL}"] if told else [])
+
+
+POOL = "a pool takes at least 16.0 KiB, room for 1024 nodes"
 SHARED = """
 #include <memory>
 #include <vector>

@@ -29,6 +29,8 @@ struct EmptiedSite {
 
 // Blocks that were replaced by a larger one: a thread allocated 1.25 to 4 times their size at their site, and
 // freed them next. Vectors, strings and hash tables grow this way. Chains: buffers, however often they grew.
+// Small steps: the same by less than that, as by what is needed, or freed after another block; in none of the
+// other figures.
 struct CopiedGrowth {
   std::uint32_t site = 0;
   std::uint64_t steps = 0;
@@ -38,6 +40,9 @@ struct CopiedGrowth {
   std::uint64_t final_p50_bytes = 0;  // final sizes, as in SiteSizes
   std::uint64_t final_p75_bytes = 0;
   std::uint64_t final_p90_bytes = 0;
+  std::uint64_t small_steps = 0;
+  std::uint64_t small_copied_bytes = 0;
+  std::uint64_t small_time_ns = 0;
 };
 
 }  // namespace heapwright::analyze

@@ -190,6 +190,15 @@ class Evidence:
         kind, most = max(weights.items(), key=lambda item: item[1])
         return kind, share(most, self.site(number).allocations)
 
+    def bucket_arrays(self, number: int) -> int:
+        """Of the site's blocks at the peak, those that hash tables made for their buckets."""
+        columns = self.facts.stacks["live_at_peak_blocks"]
+        return sum(
+            int(columns[stack])
+            for _, stack in self._stacks.get(number, [])[:_MOST_STACKS]
+            if self._container_of(stack, self.report.sites[number].location) == "buckets"
+        )
+
     @cached_property
     def _stacks(self) -> dict[int, list[tuple[int, int]]]:
         """By site: allocations and stack, most first."""
@@ -249,8 +258,16 @@ class Evidence:
 
     @cached_property
     def growths(self) -> dict[int, CopiedGrowth]:
-        """By site."""
-        return {growth.site: growth for growth in self.facts.copied_growths}
+        """By site, without those that grew only by small steps."""
+        return {growth.site: growth for growth in self.facts.copied_growths if growth.steps}
+
+    def steps_of_growth(self, number: int) -> int:
+        """How often a block of the site was replaced by a larger one, small steps among them."""
+        return self._steps_of_growth.get(number, 0)
+
+    @cached_property
+    def _steps_of_growth(self) -> dict[int, int]:
+        return {growth.site: growth.steps + growth.small_steps for growth in self.facts.copied_growths}
 
     def copies_ns(self, number: int) -> int:
         """Upper bound for copying the site's buffers that grew by a new block: 1 ns/byte with page faults."""

@@ -36,7 +36,8 @@ class EmptiedSite(NamedTuple):
 class CopiedGrowth(NamedTuple):
     """Blocks that were replaced by a larger one: a thread allocated 1.25 to 4 times their size at
     their site, and freed them next. Vectors, strings and hash tables grow this way. Chains:
-    buffers, however often they grew.
+    buffers, however often they grew. Small steps: the same by less than that, as by what is needed,
+    or freed after another block; in none of the other figures.
     """
 
     site: int
@@ -47,3 +48,6 @@ class CopiedGrowth(NamedTuple):
     final_p50_bytes: int
     final_p75_bytes: int
     final_p90_bytes: int
+    small_steps: int
+    small_copied_bytes: int
+    small_time_ns: int
