@@ -7,8 +7,8 @@
 //                                           ^ cursor_ ... limit_
 //
 // Blocks before the current one are full, blocks after it are retained from
-// earlier use. A request above a quarter of the largest block gets a dedicated
-// block, so that it does not waste the rest of a shared one. Not thread-safe.
+// earlier use. A request above 16 KiB, a quarter of blocks of moderate size, gets a
+// dedicated block, so that it does not waste the rest of a shared one. Not thread-safe.
 #ifndef HEAPWRIGHT_ARENA_HPP
 #define HEAPWRIGHT_ARENA_HPP
 
@@ -35,7 +35,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct arena_options {
   std::size_t first_block_bytes = 4096;           // both below 4 GiB
-  std::size_t largest_block_bytes = 64 * 1024;    // most heaps unmap larger blocks when freed
+  std::size_t largest_block_bytes = 16 << 20;     // glibc maps and unmaps blocks of 32 MiB each time
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
   const char* name = "arena";                     // for a recorder (annotate.h); must stay valid
 };
@@ -264,20 +264,27 @@ class arena : public std::pmr::memory_resource {
         detail::large_blocks::most_bytes - sizeof(detail::arena_block) - red_zone_bytes;
     if (bytes > most || alignment > most - bytes) detail::throw_bad_alloc();
     const std::size_t wanted = bytes + alignment + red_zone_bytes;
-    if (wanted > largest_block_bytes_ / 4) return allocate_large(bytes, alignment, wanted);
+    if (wanted > most_shared_bytes()) return allocate_large(bytes, alignment, wanted);
     do next_block(wanted);
     while (static_cast<std::size_t>(limit_ - cursor_) < wanted);
     return take(bytes, alignment);
+  }
+
+  // Larger requests get a dedicated block.
+  std::size_t most_shared_bytes() const noexcept {
+    return std::clamp<std::size_t>(detail::small_block_bytes, first_block_bytes_, largest_block_bytes_) / 4;
+  }
+  std::size_t new_block_bytes() const noexcept {
+    const std::size_t grown =
+        detail::grown_block_bytes(current_ != nullptr ? current_->bytes : 0, retained_, wanted_);
+    return std::min<std::size_t>(std::max<std::size_t>(grown, first_block_bytes_), largest_block_bytes_);
   }
 
   // Advances to the next block, retained or new.
   void next_block(std::size_t wanted) {
     detail::arena_block* next = current_ != nullptr ? current_->next : first_;
     if (next == nullptr) {
-      const std::size_t grown = current_ != nullptr ? current_->bytes * 2 : 0;
-      const std::size_t limited =
-          std::min<std::size_t>(std::max<std::size_t>(grown, first_block_bytes_), largest_block_bytes_);
-      next = new_block(std::max(limited, wanted + sizeof(detail::arena_block)));
+      next = new_block(std::max(new_block_bytes(), wanted + sizeof(detail::arena_block)));
       (current_ != nullptr ? current_->next : first_) = next;
       detail::poison(next->begin(), next->bytes - sizeof(detail::arena_block));
     }
@@ -353,15 +360,7 @@ class arena : public std::pmr::memory_resource {
   // wanted bytes stay.
   [[gnu::noinline]] void trim() noexcept {
     if (large_ != nullptr) drop_spare_large(std::max<std::size_t>(wanted_, first_block_bytes_));
-    free_all(*first_not_wanted());
-  }
-  // The link after the fewest blocks that, with the large ones, hold the wanted bytes.
-  detail::arena_block** first_not_wanted() noexcept {
-    std::size_t kept = retained_;
-    for (detail::arena_block* block = first_; block != nullptr; block = block->next) kept -= block->bytes;
-    detail::arena_block** link = &first_;
-    for (; *link != nullptr && kept < wanted_; link = &(*link)->next) kept += (*link)->bytes;
-    return link;
+    free_all(*detail::first_not_wanted(&first_, retained_, wanted_, first_block_bytes_));
   }
   void poison_free() noexcept {
     detail::poison(cursor_, static_cast<std::size_t>(limit_ - cursor_));

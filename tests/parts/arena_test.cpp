@@ -27,11 +27,13 @@ class CountingResource : public std::pmr::memory_resource {
  public:
   std::size_t live_bytes = 0;
   std::size_t allocations = 0;
+  std::vector<std::size_t> sizes{};  // in order
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     Countdown::pass();
     ++allocations;
+    sizes.push_back(bytes);
     live_bytes += bytes;
     return std::pmr::new_delete_resource()->allocate(bytes, alignment);
   }
@@ -244,6 +246,64 @@ TEST(Arena, CountsWhatIsLeftAtBlockEndsAndForgetsItOnRewind) {
   EXPECT_EQ(memory.usage().tail_bytes, 0U);
 }
 
+// 100,000 objects of 104 bytes need few blocks, and 100 of them no more than before they do.
+TEST(Arena, GrowsBlocksWithTheLoad) {
+  if (HEAPWRIGHT_ASAN) GTEST_SKIP() << "red zones";
+  CountingResource upstream;
+  arena memory(arena_options{.upstream = &upstream});
+  std::size_t given = 0;
+  for (int i = 0; i < 100000; ++i) {
+    memory.allocate(104, 8);
+    given += 104;
+    ASSERT_LE(upstream.live_bytes, 3 * given + 8192);
+  }
+  const std::size_t kib = 1024;
+  const std::vector<std::size_t> doubled{4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib};
+  const std::vector<std::size_t> tripled{192 * kib, 576 * kib, 1728 * kib, 5184 * kib, 15552 * kib};
+  ASSERT_EQ(upstream.sizes.size(), doubled.size() + tripled.size());
+  EXPECT_TRUE(std::equal(doubled.begin(), doubled.end(), upstream.sizes.begin()));
+  EXPECT_TRUE(std::equal(tripled.begin(), tripled.end(), upstream.sizes.begin() + 5));
+}
+TEST(Arena, StopsGrowingBlocksAtTheLargest) {
+  CountingResource upstream;
+  arena memory(arena_options{.first_block_bytes = 4 << 20, .upstream = &upstream});
+  for (int i = 0; i < 60; ++i) memory.allocate(1000000);
+  EXPECT_EQ(upstream.sizes[1], std::size_t{12} << 20);
+  EXPECT_EQ(upstream.sizes.back(), std::size_t{16} << 20);
+  arena limited(arena_options{.largest_block_bytes = 64 << 10, .upstream = &upstream});
+  upstream.sizes.clear();
+  for (int i = 0; i < 5000; ++i) limited.allocate(1000);
+  EXPECT_EQ(*std::max_element(upstream.sizes.begin(), upstream.sizes.end()), std::size_t{64} << 10);
+}
+// A spike's large block does not stay because part of it is in use, and what takes its place fits.
+TEST(Arena, TakesASmallerBlockAfterASpike) {
+  CountingResource upstream;
+  arena memory(arena_options{.upstream = &upstream});
+  const auto cycle = [&](std::size_t bytes) {
+    for (std::size_t given = 0; given < bytes; given += 1000) memory.allocate(1000);
+    memory.reset();
+  };
+  cycle(16000000);
+  for (int i = 0; i < 20; ++i) cycle(1000000);
+  EXPECT_LE(upstream.live_bytes, 2200000U);
+  const std::size_t before = upstream.allocations;
+  for (int i = 0; i < 100; ++i) cycle(i % 4 == 0 ? 1000000 : 1000);
+  EXPECT_LE(upstream.allocations, before + 1);
+}
+// A quarter of 64 KiB, or of all blocks if they are larger or smaller.
+TEST(Arena, LargeRequestsAreThoseAboveAQuarterOfABlock) {
+  const auto large_bytes = [](const arena_options& options, std::size_t bytes) {
+    arena memory(options);
+    memory.allocate(bytes);
+    return memory.usage().large_bytes;
+  };
+  EXPECT_EQ(large_bytes({}, 16000), 0U);
+  EXPECT_GE(large_bytes({}, 17000), 17000U);
+  EXPECT_EQ(large_bytes({.first_block_bytes = 1 << 20}, 260000), 0U);
+  EXPECT_GE(large_bytes({.first_block_bytes = 1 << 20}, 263000), 263000U);
+  EXPECT_GE(large_bytes({.largest_block_bytes = 8192}, 2100), 2100U);
+}
+
 // Less than half of a block is used each time.
 TEST(Arena, AsksUpstreamOnceForSmallCycles) {
   CountingResource upstream;
@@ -255,14 +315,17 @@ TEST(Arena, AsksUpstreamOnceForSmallCycles) {
   EXPECT_EQ(upstream.allocations, 1U);
 }
 TEST(Arena, AsksUpstreamOnceForLoadsThatAlternate) {
-  CountingResource upstream;
-  arena memory(arena_options{.upstream = &upstream});
-  std::size_t after_warm_up = 0;
-  for (int i = 0; i < 400; ++i) {
-    run_cycle(memory, i % 4 == 0 ? 5000 : 100);
-    if (i == 40) after_warm_up = upstream.allocations;
+  for (const std::size_t objects : {600, 1500, 2300, 2842, 5000, 5405, 12000, 40000}) {
+    CountingResource upstream;
+    arena memory(arena_options{.upstream = &upstream});
+    std::size_t after_warm_up = 0;
+    for (int i = 0; i < 200; ++i) {
+      for (std::size_t k = 0; k < (i % 4 == 0 ? objects : 100); ++k) memory.allocate(16 + k % 200);
+      memory.reset();
+      if (i == 40) after_warm_up = upstream.allocations;
+    }
+    EXPECT_EQ(upstream.allocations, after_warm_up) << objects << " objects";
   }
-  EXPECT_EQ(upstream.allocations, after_warm_up);
 }
 
 // Its large blocks can be locked: who reads one of them ends the program.

@@ -32,6 +32,33 @@ inline bool lies_in(arena_block* list, const std::byte* at) noexcept {
   return false;
 }
 
+inline constexpr std::size_t small_block_bytes = 64 * 1024;
+
+// The size of a new block after one of `last` bytes (0: none). Doubles, then
+// triples: with doubling, all blocks together are twice the largest, which is where
+// glibc returns them to the kernel each time that an arena ends. No more than keeps
+// what recent cycles wanted below the bound of reset().
+inline std::size_t grown_block_bytes(std::size_t last, std::size_t retained, std::size_t wanted) noexcept {
+  const std::size_t grown = last * (last < small_block_bytes ? 2 : 3);
+  const std::size_t kept = 2 * wanted - wanted / 16;
+  return retained < kept ? std::min(grown, kept - retained) : grown;
+}
+
+// The link after the fewest blocks that, with the large ones, hold the wanted bytes;
+// before the last of them if a smaller one can take its place.
+inline arena_block** first_not_wanted(arena_block** first, std::size_t retained, std::size_t wanted,
+                                      std::size_t first_bytes) noexcept {
+  std::size_t kept = retained;
+  for (arena_block* block = *first; block != nullptr; block = block->next) kept -= block->bytes;
+  arena_block** link = first;
+  for (; *link != nullptr && kept < wanted; link = &(*link)->next) {
+    kept += (*link)->bytes;
+    const bool can_be_smaller = link != first && (*link)->bytes > std::max(small_block_bytes, first_bytes);
+    if (can_be_smaller && kept > 2 * wanted) break;
+  }
+  return link;
+}
+
 // Dedicated blocks of large requests. Spare blocks are listed by size class:
 // blocks are rounded up to classes of 12.5 %, so the first one of a class fits.
 struct large_blocks {
