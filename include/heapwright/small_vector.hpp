@@ -208,6 +208,14 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI
 
+// std::erase(v, x) and std::erase_if(v, p), as code written for std::vector calls them. The same
+// functions as heapwright's, so that an unqualified call stays unambiguous. The standard
+// reserves additions to std; no library has these parameters.
+namespace std {  // NOLINT(bugprone-std-namespace-modification,cert-dcl58-cpp)
+using heapwright::erase;
+using heapwright::erase_if;
+}  // namespace std
+
 // Equal vectors have equal hashes, regardless of N and layout.
 template <class T, std::size_t N, class Alloc>
 requires heapwright::detail::hashable<T>

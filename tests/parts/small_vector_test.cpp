@@ -112,6 +112,29 @@ TEST(SmallVector, AcceptsRanges) {
   EXPECT_EQ(numbers.size(), 1U);
 }
 
+template <class Vector>
+void erase_as_from_a_vector() {
+  Vector numbers = {1, 2, 3, 2, 5};
+  EXPECT_EQ(std::erase(numbers, 2), 2U);
+  EXPECT_EQ(std::erase_if(numbers, [](int n) { return n > 4; }), 1U);
+  using std::erase;
+  using std::erase_if;
+  EXPECT_EQ(erase(numbers, 3), 1U);
+  EXPECT_EQ(erase_if(numbers, [](int n) { return n > 1; }), 0U);
+  ASSERT_EQ(numbers.size(), 1U);
+  EXPECT_EQ(numbers[0], 1);
+}
+
+TEST(SmallVector, IsErasedFromByTheStandardsNames) {
+  erase_as_from_a_vector<std::vector<int>>();
+  erase_as_from_a_vector<small_vector<int, 2>>();
+  erase_as_from_a_vector<heapwright::compact_vector<int, 2>>();
+  erase_as_from_a_vector<heapwright::tracked_small_vector<int, 2, struct tag_of_erased>>();
+  small_vector<int, 2> numbers = {1, 2, 1};
+  EXPECT_EQ(std::erase(heapwright::small_vector_ref<int>(numbers), 1), 2U);
+  EXPECT_EQ(numbers.size(), 1U);
+}
+
 TEST(SmallVector, DeducesItsElement) {
   small_vector letters = {'a', 'b'};
   static_assert(std::is_same_v<decltype(letters)::value_type, char>);
