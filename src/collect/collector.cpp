@@ -13,6 +13,7 @@
 #include "collect/session_text.hpp"
 #include "collect/signals.hpp"
 #include "platform/futex.hpp"
+#include "session/snapshots.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::collect {
@@ -47,6 +48,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   if (options.drops_when_full) flags |= session::drop_when_full;
   if (options.stacks) flags |= session::record_stacks;
   if (options.residency) flags |= session::scan_residency;
+  if (options.snapshot_at_end) flags |= session::snapshot_at_end;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;
   return flags;
 }

@@ -28,6 +28,8 @@ const char help_text[] =
   --no-kernel-events  do not record page faults and waits within calls
   --when-full WHAT    wait (default) or drop: what a call does when the collector is too
                       slow for the program; what is dropped is counted
+  --snapshot WHEN     end: before the program exits, look at who holds which block, and
+                      which ones nobody holds
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
   --max-size BYTES    stop recording when the files together reach this size
@@ -110,6 +112,11 @@ bool parse_when_full(const std::string& option, const std::string& text) {
   return text == "drop";
 }
 
+bool parse_snapshot(const std::string& option, const std::string& text) {
+  if (text != "end") throw UsageError(option + " takes end, not '" + text + "'");
+  return true;
+}
+
 using SetFlag = std::function<void(Options&)>;
 using SetValue = std::function<void(Options&, const std::string& option, const std::string& value)>;
 
@@ -144,6 +151,8 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--when-full",
        [](Options& o, Text name, Text text) { o.drops_when_full = parse_when_full(name, text); }},
+      {"--snapshot",
+       [](Options& o, Text name, Text text) { o.snapshot_at_end = parse_snapshot(name, text); }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
       {"--room", [](Options& o, Text name, Text text) { o.room_bytes = parse_bytes(name, text); }},
@@ -183,6 +192,12 @@ void check_together(const Options& options) {
   check_what_is_recorded(options);
   if (options.free_stacks && !options.stacks) {
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
+  }
+  if (options.snapshot_at_end && options.sample_mean_bytes != 0) {
+    throw UsageError("--snapshot needs every block: leave out --sample");
+  }
+  if (options.snapshot_at_end && options.process != 0) {
+    throw UsageError("--snapshot end needs the program's start: leave out --pid");
   }
   if (options.print_json && options.output_pattern == "-") {
     throw UsageError("--json and --output - both mean standard output; use --summary FILE");

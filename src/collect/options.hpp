@@ -24,6 +24,7 @@ struct Options {
   bool stacks = true;
   bool residency = true;
   bool kernel_events = true;
+  bool snapshot_at_end = false;  // of who holds which block
   bool drops_when_full = false;  // rather than that the program waits for the collector
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call

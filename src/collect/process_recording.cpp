@@ -5,11 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <utility>
 
 #include "collect/conditions.hpp"
+#include "collect/heap_snapshot.hpp"
+#include "collect/live_heap.hpp"
 #include "collect/recording_notes.hpp"
 #include "collect/session_text.hpp"
+#include "trace/reader.hpp"
+#include "tracee/stopped_process.hpp"
 
 namespace heapwright::collect {
 
@@ -265,6 +271,7 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
     memory_.hurry();
     watch_.add_code_files(code_files_);
     processor_.hurry();
+    if (context_.options.snapshot_at_end) take_snapshot();
   }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
@@ -289,6 +296,43 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
     pending_threads_.push_back(owner.thread);
   }
   write_pending();
+}
+
+// The program waits for its scan before the exit, and so for this.
+void ProcessRecording::take_snapshot() {
+  if (std::exchange(has_tried_snapshot_, true)) return;
+  std::string failure;
+  try {
+    failure = try_snapshot();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  if (!failure.empty()) metadata_.conditions.push_back("snapshot_failed\t" + failure);
+}
+
+// Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
+// stops.
+std::string ProcessRecording::try_snapshot() {
+  if (name_.is_elsewhere) return "it is in another PID namespace";
+  if (context_.output_descriptor >= 0) return "the recording is not an ordinary file";
+  tracee::StoppedProcess process(static_cast<pid_t>(name_.process_id));
+  std::string reason = process.stop(std::chrono::seconds(5));
+  if (!reason.empty()) return reason;
+  for (int pass = 0; pass < final_passes; ++pass) {
+    if (drain().slots == 0) break;
+  }
+  definitions_.read_modules(true);
+  write_waiting();
+  if (file_.is_failed()) return "the recording cannot be written";
+  const LiveHeap heap = live_heap_of(trace::Reader::open(file_.path(), file_.bytes()));
+  const std::string allocator = text_of(block_.allocator);
+  const bool is_glibc = allocator.starts_with("glibc") || allocator.find("/libc.so") != std::string::npos;
+  trace::HeapGraph graph = snapshot_of({process, watch_.folder(), heap, is_glibc});
+  graph.time_ns = context_.clock.now_ns();
+  graph.stopped_ns = process.stopped_ns();
+  process.resume();
+  file_.write(graph);
+  return {};
 }
 
 // Libraries that make no call of malloc may have an allocator inside.

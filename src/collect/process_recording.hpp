@@ -145,6 +145,8 @@ class ProcessRecording {
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
   void write_pending();
   void look_at_code(std::uint64_t now_ns);
+  void take_snapshot();
+  std::string try_snapshot();
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;
   std::string command_line() const;
@@ -175,6 +177,7 @@ class ProcessRecording {
   std::uint64_t damaged_slots_ = 0;
   SelfCost self_cost_;
   std::uint64_t last_event_ns_ = 0;
+  bool has_tried_snapshot_ = false;
 };
 
 }  // namespace heapwright::collect

@@ -52,6 +52,10 @@ void TraceFile::write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::
   if (!is_failed()) note(writer_->write_scan(mappings, begin_ns, end_ns, scan));
 }
 
+void TraceFile::write(const trace::HeapGraph& graph) {
+  if (!is_failed()) note(trace::write_heap_graph(graph, *writer_));
+}
+
 void TraceFile::write_definitions(StackDefinitions& definitions) {
   write_in_parts<trace::Module>(definitions.pending_modules);
   write_in_parts<trace::Frame>(definitions.pending_frames);

@@ -10,6 +10,7 @@
 
 #include "collect/lane_drain.hpp"
 #include "collect/stack_definitions.hpp"
+#include "trace/heap_graph.hpp"
 #include "trace/writer.hpp"
 
 namespace heapwright::collect {
@@ -29,6 +30,7 @@ class TraceFile {
   void write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings);
   void write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
                   const trace::ResidencyScan& scan);
+  void write(const trace::HeapGraph& graph);
   // Writes and clears the pending definitions.
   void write_definitions(StackDefinitions& definitions);
   // Writes the chunk that `drain` has begun; the caller ends it.

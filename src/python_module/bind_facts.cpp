@@ -7,6 +7,7 @@
 #include "analyze/coverage.hpp"
 #include "analyze/facts_fields.hpp"
 #include "analyze/funnels.hpp"
+#include "analyze/held.hpp"
 #include "analyze/mapped_memory.hpp"
 #include "analyze/options.hpp"
 #include "analyze/stack_sites.hpp"
@@ -67,6 +68,7 @@ void bind_facts(nanobind::module_& module) {
                                     std::size_t most_scans) {
     return value_of(analyze::mapped_memory_of(*reader, from_ns, to_ns, most_scans));
   });
+  module.def("held_of", [](const ReaderHandle& reader) { return value_of(analyze::held_of(*reader)); });
   module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
     return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                  unpacked<analyze::FrameKind>(kinds));

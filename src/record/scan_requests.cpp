@@ -9,6 +9,7 @@
 #include "record/process.hpp"
 #include "record/ring.hpp"
 #include "record/start_notes.hpp"
+#include "session/snapshots.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -18,9 +19,10 @@ constexpr std::uint64_t look_interval_ns = 25'000'000;
 
 std::uint64_t monotonic_ns() noexcept { return platform::read_ticks(false); }
 
-bool are_scans_wanted() noexcept {
+// One of these control flags.
+bool is_any_wanted(std::uint32_t flags) noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return false;
-  if ((process.control->flags & session::scan_residency) == 0) return false;
+  if ((process.control->flags & flags) == 0) return false;
   // A vfork child runs in its parent's memory.
   return static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
 }
@@ -39,18 +41,21 @@ std::uint32_t post(session::ScanCause cause) noexcept {
 }  // namespace
 
 void ask_for_scan(session::ScanCause cause) noexcept {
-  if (!are_scans_wanted()) return;
+  if (!is_any_wanted(session::scan_residency)) return;
   post(cause);
 }
 
 void wait_for_exit_scan() noexcept {
   if (current_thread == &calling_libc) return;  // it may not read the clock
-  if (!are_scans_wanted() || process.control->is_recording.load(std::memory_order_acquire) == 0) return;
+  const bool is_wanted = is_any_wanted(session::scan_residency | session::snapshot_at_end);
+  if (!is_wanted || process.control->is_recording.load(std::memory_order_acquire) == 0) return;
   const int saved_errno = errno;
   const std::uint32_t number = post(session::scan_before_exit);
   const Reader reader{*process.control, process.ticks_are_tsc};
   wake_collector(reader);
-  const std::uint64_t until_ns = monotonic_ns() + session::longest_exit_wait_ns;
+  const bool is_for_snapshot = (process.control->flags & session::snapshot_at_end) != 0;
+  const std::uint64_t until_ns =
+      monotonic_ns() + (is_for_snapshot ? session::longest_snapshot_wait_ns : session::longest_exit_wait_ns);
   while (monotonic_ns() < until_ns) {
     const std::uint32_t served = process.block->scans_served.load(std::memory_order_acquire);
     // A later request of another thread also answers this one; the numbers wrap around.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "trace/copies.hpp"
 #include "trace/damage.hpp"
+#include "trace/heap_graph.hpp"
 #include "trace/writer.hpp"
 
 namespace heapwright::trace {
@@ -116,6 +118,17 @@ void write_scans(const Reader& reader, const Replacements& with, Writer& writer)
   }
 }
 
+// Variables and paths are names of the program.
+void write_graph(const Reader& reader, const Replacements& with, Writer& writer) {
+  std::optional<HeapGraph> graph = read_heap_graph(reader);
+  if (!graph) return;
+  for (GraphRoot& root : graph->roots) {
+    root.module = with.named(std::move(root.module));
+    root.symbol.clear();
+  }
+  write_heap_graph(*graph, writer);
+}
+
 void write_all_events(const Reader& reader, const Replacements& with, Writer& writer,
                       const CopyProgress& on_progress) {
   DecodeScratch scratch;
@@ -147,6 +160,7 @@ int write_unnamed_copy(const Reader& reader, const EmbeddedNames& names, const R
   write_tables(reader, names, replacements, *writer);
   write_all_events(reader, replacements, *writer, on_progress);
   write_scans(reader, replacements, *writer);
+  write_graph(reader, replacements, *writer);
   writer->finish(reader.end());
   return writer->error_number();
 }

@@ -28,6 +28,16 @@ TEST(Options, DefaultsRecordEverythingOfOneProcess) {
   EXPECT_EQ(options.sample_mean_bytes, 0U);
 }
 
+TEST(Options, ASnapshotNeedsEveryBlockOfAProgramFromItsStart) {
+  EXPECT_TRUE(parse_options({"--snapshot", "end", "prog"}).snapshot_at_end);
+  EXPECT_FALSE(parse_options({"prog"}).snapshot_at_end);
+  EXPECT_EQ(complaint_about({"--snapshot", "peak", "prog"}), "--snapshot takes end, not 'peak'");
+  EXPECT_EQ(complaint_about({"--snapshot", "end", "--sample", "1k", "prog"}),
+            "--snapshot needs every block: leave out --sample");
+  EXPECT_EQ(complaint_about({"--snapshot", "end", "--pid", "1"}),
+            "--snapshot end needs the program's start: leave out --pid");
+}
+
 TEST(Options, TakesValuesInBothForms) {
   const Options options =
       parse_options({"--output", "a", "--max-frames=5", "--sample", "512k", "--max-size=2G", "--duration",

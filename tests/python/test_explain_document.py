@@ -36,6 +36,7 @@ SAYS_ITS_FIGURES = (
     "cause",
     "slow_calls",
     "page_faults",
+    "held",
 )  # in its title: the document has another recording's
 
 

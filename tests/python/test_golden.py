@@ -115,6 +115,10 @@ ANSWERS: dict[str, Any] = {
             {**S, "live_bytes": 1000, "live_blocks": 1, "share": 1000 / 5096, "share_of_allocations": 0.25},
         ],
     },
+    "held": {
+        "not_known": "no snapshot was taken: record with --snapshot end", "blocks": 0, "lost_blocks": 0,
+        "lost": [], "holders": [], "held": [],
+    },
     # No slope is sure. M comes once and stays; S holds 1000 nearly from the start; P comes and goes three times.
     "growth": {
         "limit_bytes": 0, "used_bytes": 20_000 + 500, "growth_bytes_per_s": 0, "to_limit_ns": -1,

@@ -10,6 +10,7 @@
 #include "trace/block.hpp"
 #include "trace/column.hpp"
 #include "trace/format.hpp"
+#include "trace/heap_graph.hpp"
 #include "trace/kind_names.hpp"
 #include "trace/record_codec.hpp"
 
@@ -70,6 +71,7 @@ TEST(FormatDocument, NamesEveryEventKind) {
 }
 
 TEST(FormatDocument, NamesEveryChunkKind) {
+  constexpr auto heap_graph_kind = static_cast<ChunkKind>(heap_graph_chunk);
   expect_named<ChunkKind>(table_below("Chunk kinds"), {{ChunkKind::metadata, "metadata"},
                                                        {ChunkKind::events, "events"},
                                                        {ChunkKind::frames, "frames"},
@@ -85,7 +87,8 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::names, "names"},
                                                        {ChunkKind::named_objects, "named_objects"},
                                                        {ChunkKind::processor_samples, "processor_samples"},
-                                                       {ChunkKind::refaults, "refaults"}});
+                                                       {ChunkKind::refaults, "refaults"},
+                                                       {heap_graph_kind, "heap_graph"}});
 }
 
 TEST(FormatDocument, NamesEveryMetadataKey) {

@@ -41,6 +41,10 @@ WhenFull = Annotated[
         help="Where the collector is too slow for the program: wait for it, or drop calls and count them.",
     ),
 ]
+Snapshot = Annotated[
+    str,
+    typer.Option(metavar="end", help="Before the program exits, look at who holds which block (held)."),
+]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
     str, typer.Option(metavar="BYTES", help="Sample: record one block per BYTES allocated, on average.")
@@ -83,6 +87,7 @@ def record(
     no_residency: NoResidency = False,
     no_kernel_events: NoKernelEvents = False,
     when_full: WhenFull = "",
+    snapshot: Snapshot = "",
     max_frames: MaxFrames = "",
     sample: Sample = "",
     max_size: MaxSize = "",

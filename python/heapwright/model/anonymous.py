@@ -9,6 +9,7 @@ from functools import cached_property
 from hashlib import blake2b
 
 from heapwright.model.facts import Facts
+from heapwright.model.facts.held import Held
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.records import Metadata, Module, Thread
 from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
@@ -121,6 +122,19 @@ class AnonymousTrace(Trace):
         return tuple(
             row if row.name in _KERNELS_OWN else row._replace(name=self._names.hashed("mapping", row.name))
             for row in self._named.mapped_memory(from_ns, to_ns, most_scans)
+        )
+
+    @cached_property
+    def held(self) -> Held:
+        held = self._named.held
+        hashed = self._names.hashed
+        return held._replace(
+            holders=tuple(
+                holder._replace(
+                    module=hashed("library", holder.module), symbol=hashed("variable", holder.symbol)
+                )
+                for holder in held.holders
+            )
         )
 
     def symbols(self, progress: Progress | None = None) -> Symbols:

@@ -30,6 +30,7 @@ from heapwright.model.values import clean, read_fields, value_of
 
 if TYPE_CHECKING:
     from heapwright.model.facts import Coverage, Facts
+    from heapwright.model.facts.held import Held
     from heapwright.model.facts.mapped_memory import MappedMemory
 
 TraceError = native.TraceError
@@ -190,6 +191,19 @@ class Trace:
 
         rows = native.mapped_memory_of(self._reader, from_ns, to_ns, most_scans)
         return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]
+
+    @cached_property
+    def held(self) -> Held:
+        """Who held which blocks when the last snapshot was taken; is_known is False without one."""
+        from heapwright.model.facts.held import Held  # rarely needed
+
+        held: Held = value_of(Held, native.held_of(self._reader))
+        return held._replace(
+            holders=tuple(
+                holder._replace(module=clean(holder.module), symbol=clean(holder.symbol))
+                for holder in held.holders
+            )
+        )
 
     def cut_stacks(self, facts: Facts | None = None) -> CutStacks:
         """Which stacks did not reach their outermost frame: allocations' with facts, else as they differ."""

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Which blocks nothing points to any longer, and who holds the others: from a snapshot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heapwright::analyze {
+
+// Lost blocks of one stack.
+struct LostSite {
+  std::uint32_t stack = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t direct_blocks = 0;  // no other lost block points to them
+  std::uint64_t direct_bytes = 0;
+  std::uint64_t cycle_blocks = 0;  // they point to each other, in a ring
+  std::uint64_t cycle_bytes = 0;   // the rest is lost with its owners
+};
+
+// A variable, stack or mapping, and what would go with it.
+struct Holder {
+  std::uint32_t kind = 0;  // trace::RootKind
+  std::uint64_t thread_id = 0;
+  std::string module;  // its path
+  std::string symbol;
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What a holder retains, by the blocks' stack.
+struct HeldSite {
+  std::uint32_t holder = 0;  // its place in Held::holders; above: several holders together
+  std::uint32_t stack = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Held {
+  bool is_known = false;  // a snapshot was taken
+  std::uint64_t time_ns = 0;
+  std::uint64_t stopped_ns = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t lost_blocks = 0;
+  std::uint64_t lost_bytes = 0;
+  std::uint64_t shared_blocks = 0;  // that no single holder retains
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t interior_blocks = 0;  // that only pointers into them reach
+  std::uint64_t interior_bytes = 0;
+  std::vector<LostSite> lost_sites;  // most bytes first
+  std::vector<Holder> holders;       // most bytes first; small ones are left out
+  std::vector<HeldSite> held_sites;  // most bytes first; small ones are left out
+};
+
+}  // namespace heapwright::analyze

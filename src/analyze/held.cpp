@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/held.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/dominators.hpp"
+#include "graph/graph.hpp"
+#include "graph/lost.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+constexpr std::size_t most_listed_holders = 256;
+constexpr std::size_t most_listed_held_sites = 4096;
+
+bool holds_for_a_moment(const trace::GraphRoot& root) noexcept {
+  return root.kind == trace::RootKind::stack || root.kind == trace::RootKind::registers;
+}
+
+template <typename Row>
+void most_held_first(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+}
+
+// Nodes of the graph: blocks, then roots, then one that points to all roots.
+class HeldJoin {
+ public:
+  explicit HeldJoin(const trace::HeapGraph& graph)
+      : graph_(graph),
+        blocks_(static_cast<std::uint32_t>(graph.nodes.size())),
+        start_(blocks_ + static_cast<std::uint32_t>(graph.roots.size())) {}
+
+  Held result() {
+    sum_all();
+    const auto lasting = edges(true);
+    const auto by_lasting = graph::dominators_from(graph::Graph(start_ + 1, lasting), start_);
+    const graph::Graph whole(start_ + 1, edges_beside(by_lasting.of));
+    dominators_ = graph::dominators_from(whole, start_);
+    find_lost(whole);
+    find_holders();
+    return std::move(held_);
+  }
+
+ private:
+  void sum_all() {
+    held_.is_known = true;
+    held_.time_ns = graph_.time_ns;
+    held_.stopped_ns = graph_.stopped_ns;
+    held_.blocks = blocks_;
+    std::vector<std::uint8_t> is_pointed_to(blocks_);
+    std::vector<std::uint8_t> is_begin_known(blocks_);
+    for (const trace::GraphEdge& edge : graph_.edges) {
+      is_pointed_to[edge.to] = 1;
+      if (!edge.is_interior) is_begin_known[edge.to] = 1;
+    }
+    for (std::uint32_t block = 0; block < blocks_; ++block) {
+      held_.bytes += graph_.nodes[block].size;
+      if (is_pointed_to[block] == 0 || is_begin_known[block] != 0) continue;
+      ++held_.interior_blocks;
+      held_.interior_bytes += graph_.nodes[block].size;
+    }
+  }
+
+  bool is_passing(std::uint32_t node) const noexcept {
+    return node >= blocks_ && node < start_ && holds_for_a_moment(graph_.roots[node - blocks_]);
+  }
+
+  // Without those of stacks and registers, if only what lasts counts.
+  std::vector<graph::Edge> edges(bool only_lasting) const {
+    std::vector<graph::Edge> found;
+    found.reserve(graph_.edges.size() + graph_.roots.size());
+    for (const trace::GraphEdge& edge : graph_.edges) {
+      if (!only_lasting || !is_passing(edge.from)) found.emplace_back(edge.from, edge.to);
+    }
+    for (std::uint32_t root = blocks_; root < start_; ++root) {
+      if (!only_lasting || !is_passing(root)) found.emplace_back(start_, root);
+    }
+    return found;
+  }
+
+  // All, except those of stacks and registers to what lasts without them.
+  std::vector<graph::Edge> edges_beside(const std::vector<std::uint32_t>& lasting) const {
+    std::vector<graph::Edge> found = edges(false);
+    std::erase_if(found, [&](const graph::Edge& edge) {
+      return is_passing(edge.first) && lasting[edge.second] != graph::none;
+    });
+    return found;
+  }
+
+  void find_lost(const graph::Graph& whole) {
+    std::vector<std::uint8_t> is_lost(start_ + 1U);
+    for (std::uint32_t block = 0; block < blocks_; ++block) {
+      is_lost[block] = dominators_.of[block] == graph::none ? 1 : 0;
+    }
+    const auto kinds = graph::kinds_of_lost(whole, is_lost);
+    std::map<std::uint32_t, LostSite> by_stack;
+    for (std::uint32_t block = 0; block < blocks_; ++block) {
+      if (is_lost[block] != 0) add_lost(graph_.nodes[block], kinds[block], by_stack);
+    }
+    for (const auto& [stack, site] : by_stack) held_.lost_sites.push_back(site);
+    most_held_first(held_.lost_sites);
+  }
+
+  void add_lost(const trace::GraphNode& block, graph::LostKind kind,
+                std::map<std::uint32_t, LostSite>& by_stack) {
+    LostSite& site = by_stack[block.stack];
+    site.stack = block.stack;
+    ++site.blocks;
+    site.bytes += block.size;
+    ++held_.lost_blocks;
+    held_.lost_bytes += block.size;
+    const bool is_direct = kind == graph::LostKind::directly;
+    const bool is_cycle = kind == graph::LostKind::in_cycle;
+    site.direct_blocks += is_direct ? 1 : 0;
+    site.direct_bytes += is_direct ? block.size : 0;
+    site.cycle_blocks += is_cycle ? 1 : 0;
+    site.cycle_bytes += is_cycle ? block.size : 0;
+  }
+
+  void find_holders() {
+    // The root that retains each node; start_: none alone does.
+    std::vector<std::uint32_t> holder(start_ + 1U, start_);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, HeldSite> by_site;
+    std::vector<Holder> holders(start_ - blocks_ + 1U);
+    for (const std::uint32_t node : dominators_.order) {
+      if (node == start_) continue;
+      const std::uint32_t above = dominators_.of[node];
+      holder[node] = node >= blocks_ ? node : holder[above];
+      if (node >= blocks_) continue;
+      const trace::GraphNode& block = graph_.nodes[node];
+      const std::uint32_t root = holder[node] - blocks_;
+      ++holders[root].blocks;
+      holders[root].bytes += block.size;
+      HeldSite& site = by_site[{root, block.stack}];
+      ++site.blocks;
+      site.bytes += block.size;
+    }
+    held_.shared_blocks = holders.back().blocks;
+    held_.shared_bytes = holders.back().bytes;
+    put_holders(holders, by_site);
+  }
+
+  void put_holders(std::vector<Holder>& holders,
+                   const std::map<std::pair<std::uint32_t, std::uint32_t>, HeldSite>& by_site) {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t root = 0; root + 1 < holders.size(); ++root) {
+      if (holders[root].blocks != 0) order.push_back(root);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return holders[a].bytes > holders[b].bytes; });
+    if (order.size() > most_listed_holders) order.resize(most_listed_holders);
+    std::unordered_map<std::uint32_t, std::uint32_t> place;
+    for (const std::uint32_t root : order) {
+      place[root] = static_cast<std::uint32_t>(held_.holders.size());
+      const trace::GraphRoot& of = graph_.roots[root];
+      held_.holders.push_back({static_cast<std::uint32_t>(of.kind), of.thread_id, of.module, of.symbol,
+                               holders[root].blocks, holders[root].bytes});
+    }
+    const auto several = static_cast<std::uint32_t>(held_.holders.size());
+    for (const auto& [key, sum] : by_site) {
+      const bool is_shared = key.first + 1 == holders.size();
+      const auto found = place.find(key.first);
+      if (!is_shared && found == place.end()) continue;
+      held_.held_sites.push_back({is_shared ? several : found->second, key.second, sum.blocks, sum.bytes});
+    }
+    most_held_first(held_.held_sites);
+    if (held_.held_sites.size() > most_listed_held_sites) held_.held_sites.resize(most_listed_held_sites);
+  }
+
+  const trace::HeapGraph& graph_;
+  std::uint32_t blocks_;
+  std::uint32_t start_;
+  graph::Dominators dominators_;
+  Held held_;
+};
+
+}  // namespace
+
+Held held_in(const trace::HeapGraph& graph) { return HeldJoin(graph).result(); }
+
+Held held_of(const trace::Reader& reader) {
+  const std::optional<trace::HeapGraph> graph = trace::read_heap_graph(reader);
+  return graph ? held_in(*graph) : Held{};
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "collect/live_heap.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "collect/living_events.hpp"
+#include "trace/event_rows.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+// Ranges by begin, with their ends.
+class MappedRanges {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    remove(begin, end);
+    if (begin < end) ranges_[begin] = end;
+  }
+
+  void remove(std::uint64_t begin, std::uint64_t end) {
+    if (begin >= end) return;
+    auto at = ranges_.lower_bound(begin);
+    if (at != ranges_.begin() && std::prev(at)->second > begin) --at;
+    while (at != ranges_.end() && at->first < end) {
+      const auto [first, last] = *at;
+      at = ranges_.erase(at);
+      if (first < begin) ranges_[first] = begin;
+      if (last > end) ranges_[end] = last;
+    }
+  }
+
+  std::vector<AddressRange> all() const {
+    std::vector<AddressRange> found;
+    found.reserve(ranges_.size());
+    for (const auto& [begin, end] : ranges_) found.push_back({begin, end});
+    return found;
+  }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ranges_;
+};
+
+std::vector<AddressRange> mapped_by(std::vector<trace::Event>& calls) {
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const trace::Event& a, const trace::Event& b) { return a.begin_ns < b.begin_ns; });
+  MappedRanges ranges;
+  for (const trace::Event& call : calls) {
+    using trace::EventKind;
+    if (call.address == 0 || call.address > trace::max_address) continue;
+    const std::uint64_t end = call.address + std::min(call.size, trace::max_address);
+    if (call.kind == EventKind::munmap_) ranges.remove(call.address, end);
+    if (call.kind == EventKind::mremap_) ranges.remove(call.old_address, call.old_address + call.usable);
+    if (call.kind == EventKind::mmap_ || call.kind == EventKind::mremap_) ranges.add(call.address, end);
+  }
+  return ranges.all();
+}
+
+}  // namespace
+
+LiveHeap live_heap_of(const trace::Reader& trace) {
+  std::vector<trace::EventChunk> chunks = trace.event_chunks();
+  std::stable_sort(chunks.begin(), chunks.end(),
+                   [](const auto& a, const auto& b) { return a.first_begin_ns < b.first_begin_ns; });
+  LivingEvents living;
+  std::vector<trace::Event> mapping_calls;
+  trace::DecodeScratch scratch;
+  trace::EventBatch batch;
+  for (const trace::EventChunk& chunk : chunks) {
+    living.pass(chunk.first_begin_ns);
+    trace.decode(chunk, scratch, batch);
+    for (std::size_t i = 0; i < batch.count(); ++i) {
+      const trace::Event event = trace::event_at(batch, i);
+      if (trace::changes_mappings(event.kind)) mapping_calls.push_back(event);
+      living.add({event, chunk.thread, chunk.first_sequence + i});
+    }
+  }
+  std::vector<PlacedEvent> found = living.take();
+  std::sort(found.begin(), found.end(),
+            [](const PlacedEvent& a, const PlacedEvent& b) { return a.event.address < b.event.address; });
+  LiveHeap heap;
+  heap.blocks.reserve(found.size());
+  heap.usable.reserve(found.size());
+  for (const PlacedEvent& placed : found) {
+    heap.blocks.push_back({placed.event.address, placed.event.size, placed.event.stack});
+    heap.usable.push_back(std::max(placed.event.usable, placed.event.size));
+  }
+  heap.own_mappings = mapped_by(mapping_calls);
+  return heap;
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The blocks that are live at the end of what a trace has, and the memory that the program mapped itself.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/heap_graph.hpp"
+#include "trace/reader.hpp"
+
+namespace heapwright::collect {
+
+struct AddressRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+struct LiveHeap {
+  std::vector<trace::GraphNode> blocks;    // by address
+  std::vector<std::uint64_t> usable;       // by block
+  std::vector<AddressRange> own_mappings;  // by address, disjoint
+};
+
+// Throws TraceError when the trace is damaged.
+LiveHeap live_heap_of(const trace::Reader& trace);
+
+}  // namespace heapwright::collect

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "collect/root_ranges.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace heapwright::collect {
+namespace {
+
+// Below the stack pointer, where functions that call no other keep variables.
+constexpr std::uint64_t red_zone_bytes = 128;
+// What libc keeps of a thread begins at its thread pointer.
+constexpr std::uint64_t thread_record_bytes = 4096;
+// In front of it, besides the variables of modules.
+constexpr std::uint64_t thread_local_reserve_bytes = 4096;
+
+bool is_recorders(const std::string& name) {
+  return name.find("/libheapwright-") != std::string::npos || name.starts_with("/memfd:heapwright");
+}
+
+// Registers and buffers of a device are not memory.
+bool is_device(const std::string& name) {
+  return name.starts_with("/dev/") && !name.starts_with("/dev/zero") && !name.starts_with("/dev/shm/");
+}
+
+bool is_scanned(const trace::Mapping& mapping) {
+  using trace::MappingFlag;
+  return mapping.has(MappingFlag::readable) && mapping.has(MappingFlag::writable) &&
+         !is_recorders(mapping.name) && !is_device(mapping.name);
+}
+
+bool is_libc(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libc-2");
+}
+
+}  // namespace
+
+RootRanges::RootRanges(const std::vector<trace::Mapping>& mappings, const tracee::StoppedProcess& process,
+                       const LiveHeap& heap, const std::string& folder)
+    : mappings_(mappings), process_(process), heap_(heap) {
+  add_modules(folder);
+  add_threads();
+  add_mappings();
+}
+
+const trace::Mapping* RootRanges::mapping_at(std::uint64_t address) const {
+  const auto after =
+      std::upper_bound(mappings_.begin(), mappings_.end(), address,
+                       [](std::uint64_t at, const trace::Mapping& mapping) { return at < mapping.begin; });
+  if (after == mappings_.begin() || address >= std::prev(after)->end) return nullptr;
+  return &*std::prev(after);
+}
+
+bool RootRanges::has_block(AddressRange range) const {
+  const auto next =
+      std::lower_bound(heap_.blocks.begin(), heap_.blocks.end(), range.begin,
+                       [](const trace::GraphNode& block, std::uint64_t at) { return block.address < at; });
+  if (next != heap_.blocks.end() && next->address < range.end) return true;
+  return next != heap_.blocks.begin() && std::prev(next)->address + std::prev(next)->size > range.begin;
+}
+
+void RootRanges::cover(AddressRange range) {
+  auto at = covered_.upper_bound(range.begin);
+  if (at != covered_.begin() && std::prev(at)->second >= range.begin) --at;
+  while (at != covered_.end() && at->first <= range.end) {
+    range = {std::min(range.begin, at->first), std::max(range.end, at->second)};
+    at = covered_.erase(at);
+  }
+  covered_[range.begin] = range.end;
+}
+
+void RootRanges::add(RootRange range) {
+  const AddressRange whole = range.range;
+  if (whole.begin >= whole.end) return;
+  std::uint64_t from = whole.begin;
+  auto at = covered_.upper_bound(from);
+  if (at != covered_.begin()) --at;
+  for (; at != covered_.end() && at->first < whole.end; ++at) {
+    if (at->second <= from) continue;
+    if (at->first > from) {
+      range.range = {from, at->first};
+      ranges_.push_back(range);
+    }
+    from = at->second;
+  }
+  if (from < whole.end) {
+    range.range = {from, whole.end};
+    ranges_.push_back(std::move(range));
+  }
+  cover(whole);
+}
+
+void RootRanges::add_modules(const std::string& folder) {
+  for (const trace::Mapping& mapping : mappings_) {
+    const bool is_first = mapping.name.starts_with("/") && mapping.file_offset == 0 &&
+                          !is_device(mapping.name) && !modules_.contains(mapping.name);
+    if (!is_first || mapping.name.starts_with("/memfd:")) continue;
+    auto variables = std::make_unique<ModuleVariables>(folder + "/root" + mapping.name);
+    const std::uint64_t bias = mapping.begin - variables->base();
+    thread_local_bytes_ += variables->thread_local_bytes();
+    for (const ModuleVariables::Segment& segment : variables->writable()) {
+      const AddressRange range{bias + segment.begin, bias + segment.end};
+      if (is_recorders(mapping.name)) {
+        cover(range);
+        continue;
+      }
+      RootRange root{range, trace::RootKind::data, 0, mapping.name, variables.get(), bias, false};
+      root.is_libc = is_libc(mapping.name);
+      add(std::move(root));
+    }
+    modules_[mapping.name] = std::move(variables);
+  }
+}
+
+void RootRanges::add_threads() {
+  for (const tracee::StoppedThread& thread : process_.threads()) {
+    const trace::Mapping* const mapping = mapping_at(thread.thread_pointer);
+    if (mapping == nullptr) continue;
+    const std::uint64_t before = thread_local_bytes_ + thread_local_reserve_bytes;
+    RootRange root;
+    root.kind = trace::RootKind::thread_local_;
+    root.thread_id = static_cast<std::uint64_t>(thread.id);
+    root.range = {std::max(mapping->begin, thread.thread_pointer - std::min(before, thread.thread_pointer)),
+                  std::min(mapping->end, thread.thread_pointer + thread_record_bytes)};
+    // A stack may reach up to here.
+    if (thread.stack_pointer < root.range.end && thread.stack_pointer >= root.range.begin) {
+      root.range.begin = thread.thread_pointer;
+    }
+    add(std::move(root));
+  }
+  for (const tracee::StoppedThread& thread : process_.threads()) add_thread(thread);
+}
+
+// Its stack.
+void RootRanges::add_thread(const tracee::StoppedThread& thread) {
+  const trace::Mapping* const mapping = mapping_at(thread.stack_pointer);
+  // A stack of the program's own may be in a block, which is scanned as a whole.
+  if (mapping == nullptr || has_block({thread.stack_pointer, thread.stack_pointer + 1})) return;
+  const bool is_threads =
+      thread.thread_pointer > thread.stack_pointer && thread.thread_pointer < mapping->end;
+  RootRange root;
+  root.kind = trace::RootKind::stack;
+  root.thread_id = static_cast<std::uint64_t>(thread.id);
+  const std::uint64_t end = is_threads ? thread.thread_pointer + thread_record_bytes : mapping->end;
+  root.range = {std::max(mapping->begin, thread.stack_pointer - red_zone_bytes), std::min(mapping->end, end)};
+  add(root);
+  // What is below has been returned from.
+  const bool is_alone = mapping->name == "[stack]" || is_threads;
+  if (is_alone && !has_block({mapping->begin, root.range.begin})) {
+    cover({mapping->begin, root.range.begin});
+  }
+}
+
+// A mapping with blocks is an allocator's: free lists and caches in it point at anything. What the program
+// mapped itself counts even then, as the kernel joins neighbours.
+void RootRanges::add_mappings() {
+  for (const trace::Mapping& mapping : mappings_) {
+    if (!is_scanned(mapping) || mapping.name == "[heap]") continue;
+    RootRange root;
+    root.module = mapping.name;
+    root.range = {mapping.begin, mapping.end};
+    if (!has_block(root.range)) {
+      add(std::move(root));
+      continue;
+    }
+    for (const AddressRange& own : heap_.own_mappings) {
+      const AddressRange part{std::max(own.begin, mapping.begin), std::min(own.end, mapping.end)};
+      if (part.begin >= part.end || has_block(part)) continue;
+      root.range = part;
+      add(root);
+    }
+  }
+}
+
+}  // namespace heapwright::collect

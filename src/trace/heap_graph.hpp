@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Who points at whom in a heap: the live blocks of a stopped process, and its pointers to them. No other
+// contents of its memory.
+//
+// Chunks of kind heap_graph_chunk; they stay on disk until the graph is requested.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/varint.hpp"
+#include "trace/put_fields.hpp"
+#include "trace/reader.hpp"
+#include "trace/writer.hpp"
+
+namespace heapwright::trace {
+
+// A live block.
+struct GraphNode {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;  // as requested
+  std::uint32_t stack = 0;
+  bool operator==(const GraphNode&) const = default;
+};
+
+// Where pointers are besides blocks. The numbers are part of the format.
+enum class RootKind : std::uint8_t {
+  data = 0,           // variables of a module
+  stack = 1,          // of a thread
+  registers = 2,      // of a thread
+  thread_local_ = 3,  // variables of a thread
+  mapping = 4,        // memory that the program mapped itself
+};
+inline constexpr std::uint8_t last_root_kind = 4;
+
+struct GraphRoot {
+  RootKind kind = RootKind::data;
+  std::uint64_t thread_id = 0;  // as the kernel numbers it; 0: of no thread
+  std::string module;           // path of the object, or name of the mapping
+  std::string symbol;           // of the variable; empty: not known
+  bool operator==(const GraphRoot&) const = default;
+};
+
+// A pointer. Numbers below the number of nodes are blocks, the others roots.
+struct GraphEdge {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;      // a block
+  std::uint64_t offset = 0;  // of the pointer in `from`; 0 for roots
+  bool is_interior = false;  // it points into the block, not to its begin
+  bool operator==(const GraphEdge&) const = default;
+};
+
+// Of ChunkKind.
+inline constexpr std::uint16_t heap_graph_chunk = 17;
+
+struct HeapGraph {
+  std::uint64_t time_ns = 0;
+  std::uint64_t stopped_ns = 0;  // how long the process stood still
+  std::vector<GraphNode> nodes;  // by address
+  std::vector<GraphRoot> roots;
+  std::vector<GraphEdge> edges;  // by `from`
+};
+
+// Which records a chunk has: ChunkHeader::thread.
+enum class GraphPart : std::uint8_t { summary = 0, nodes = 1, roots = 2, edges = 3 };
+
+// More is not written.
+inline constexpr std::uint32_t max_graph_nodes = 1U << 27U;
+inline constexpr std::uint32_t max_graph_roots = 1U << 16U;
+inline constexpr std::uint64_t max_graph_edges = 1ULL << 29U;
+
+// Before compression; each chunk can be decoded alone. The summary is the graph's numbers of records: a graph
+// with fewer is incomplete.
+void encode_summary(const HeapGraph& graph, Bytes& out);
+void encode_records(std::span<const GraphNode> nodes, Bytes& out);
+void encode_records(std::span<const GraphRoot> roots, Bytes& out);
+void encode_records(std::span<const GraphEdge> edges, Bytes& out);
+
+// What the summary promises.
+struct GraphCounts {
+  std::uint64_t stopped_ns = 0;
+  std::uint64_t nodes = 0;
+  std::uint64_t roots = 0;
+  std::uint64_t edges = 0;
+};
+
+// Each throws TraceError if the bytes are invalid, and appends to the graph.
+GraphCounts decode_summary(base::ByteSource source);
+void decode_nodes(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
+void decode_roots(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
+void decode_edges(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
+// Throws TraceError unless every number in the graph is valid, and it has what was promised. `stacks`: how
+// many stacks there are; a node with another one gets none.
+void check_graph(const GraphCounts& promised, std::uint64_t stacks, HeapGraph& graph);
+
+// Its stacks must have been written before. False as for other calls of the writer.
+bool write_heap_graph(const HeapGraph& graph, Writer& writer);
+// The last snapshot; nullopt: none was taken. Throws TraceError if it is damaged.
+std::optional<HeapGraph> read_heap_graph(const Reader& reader);
+
+}  // namespace heapwright::trace

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Who holds what: sums worked out by hand.
+#include "analyze/held.hpp"
+
+#include <gtest/gtest.h>
+
+namespace heapwright::analyze {
+namespace {
+
+using trace::GraphEdge;
+using trace::HeapGraph;
+using trace::RootKind;
+
+// Blocks of 10, 20, 30 … bytes, each of its own stack; roots as given.
+HeapGraph blocks_held_by(std::uint32_t blocks, std::vector<trace::GraphRoot> roots) {
+  HeapGraph graph;
+  for (std::uint32_t i = 0; i < blocks; ++i)
+    graph.nodes.push_back({0x1000 + i * 0x100ULL, 10 * (i + 1ULL), i + 1});
+  graph.roots = std::move(roots);
+  return graph;
+}
+
+void point(HeapGraph& graph, std::uint32_t from, std::uint32_t to, bool is_interior = false) {
+  graph.edges.push_back({from, to, 0, is_interior});
+}
+
+}  // namespace
+
+TEST(Held, AVariableRetainsWhatOnlyItLeadsTo) {
+  HeapGraph graph =
+      blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}, {RootKind::data, 0, "/bin/one", "g_two"}});
+  point(graph, 0, 1);
+  point(graph, 2, 3);
+  point(graph, 4, 0);  // g_one: blocks 0 and 1
+  point(graph, 4, 3);
+  point(graph, 5, 2);  // g_two: block 2; block 3 is held by both
+  const Held held = held_in(graph);
+  EXPECT_EQ(held.lost_blocks, 0U);
+  ASSERT_EQ(held.holders.size(), 2U);
+  EXPECT_EQ(held.holders[0].symbol, "g_one");
+  EXPECT_EQ(held.holders[0].bytes, 30U);
+  EXPECT_EQ(held.holders[0].blocks, 2U);
+  EXPECT_EQ(held.holders[1].bytes, 30U);
+  EXPECT_EQ(held.holders[1].blocks, 1U);
+  EXPECT_EQ(held.shared_bytes, 40U);
+  EXPECT_EQ(held.held_sites.front().holder, 2U) << "several, behind the last holder";
+  EXPECT_EQ(held.held_sites.front().stack, 4U);
+}
+
+TEST(Held, AStackHoldsOnlyWhatNothingElseDoes) {
+  HeapGraph graph =
+      blocks_held_by(2, {{RootKind::data, 0, "/bin/one", "g_one"}, {RootKind::stack, 7, "", ""}});
+  point(graph, 2, 0);
+  point(graph, 3, 0);
+  point(graph, 3, 1);
+  const Held held = held_in(graph);
+  ASSERT_EQ(held.holders.size(), 2U);
+  EXPECT_EQ(held.holders[0].kind, static_cast<std::uint32_t>(RootKind::stack));
+  EXPECT_EQ(held.holders[0].thread_id, 7U);
+  EXPECT_EQ(held.holders[0].bytes, 20U);
+  EXPECT_EQ(held.holders[1].bytes, 10U);
+  EXPECT_EQ(held.shared_bytes, 0U);
+}
+
+TEST(Held, WhatNothingLeadsToIsLost) {
+  HeapGraph graph = blocks_held_by(6, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  point(graph, 1, 2);  // 1 is lost, and 2 with it
+  point(graph, 3, 4);  // 3 and 4 are a ring
+  point(graph, 4, 3);
+  point(graph, 5, 0);  // 5 is lost; what it points to is held
+  point(graph, 6, 0, true);
+  const Held held = held_in(graph);
+  EXPECT_EQ(held.lost_blocks, 5U);
+  EXPECT_EQ(held.lost_bytes, 200U);
+  EXPECT_EQ(held.interior_blocks, 0U) << "a lost block points to its begin";
+  ASSERT_EQ(held.lost_sites.size(), 5U);
+  EXPECT_EQ(held.lost_sites[0].stack, 6U);
+  EXPECT_EQ(held.lost_sites[0].direct_bytes, 60U);
+  EXPECT_EQ(held.lost_sites[1].stack, 5U);
+  EXPECT_EQ(held.lost_sites[1].cycle_blocks, 1U);
+  EXPECT_EQ(held.lost_sites[3].stack, 3U);
+  EXPECT_EQ(held.lost_sites[3].direct_blocks + held.lost_sites[3].cycle_blocks, 0U) << "with its owner";
+}
+
+TEST(Held, SaysWhichBlocksOnlyPointersIntoThemReach) {
+  HeapGraph graph = blocks_held_by(2, {{RootKind::data, 0, "/bin/one", ""}});
+  point(graph, 2, 0, true);
+  point(graph, 2, 1, true);
+  point(graph, 2, 1);
+  EXPECT_EQ(held_in(graph).interior_blocks, 1U);
+  EXPECT_EQ(held_in(graph).interior_bytes, 10U);
+}
+
+TEST(Held, AnEmptyHeapHasNoHolder) {
+  const Held held = held_in({});
+  EXPECT_TRUE(held.is_known);
+  EXPECT_EQ(held.blocks, 0U);
+  EXPECT_TRUE(held.holders.empty());
+}
+
+}  // namespace heapwright::analyze

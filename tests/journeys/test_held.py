@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Snapshots before the exit: lost blocks are exactly those that were planted, and holders have their names."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import collector, command, programs
+
+
+def recorded(folder: Path, *line: object, options: tuple[str, ...] = ()) -> tuple[Path, str]:
+    """The trace, and what the program said."""
+    path = folder / "one.heapwright"
+    done = subprocess.run(
+        [collector, "--snapshot", "end", "--quiet", "--output", path, *options, "--", *map(str, line)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return path, done.stdout
+
+
+def held(path: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [command, "explain", path, "--question", "held", "--json", "--top", "1000"],
+        capture_output=True, check=True, timeout=300,
+    )  # fmt: skip
+    document: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = document["questions"]["held"]
+    return found
+
+
+@pytest.mark.parametrize("options", [(), ("--no-residency",)], ids=["plain", "no_residency"])
+def test_lost_blocks_are_the_planted_ones(tmp_path: Path, options: tuple[str, ...]) -> None:
+    path, said = recorded(tmp_path, programs / "plants_graph", 500, options=options)
+    lost, scale = map(int, said.split()[1:])
+    answer = held(path)
+    assert answer["not_known"] == ""
+    assert answer["lost_blocks"] == lost
+    by_site = {row["name"]: row for row in answer["lost"]}
+    one = {name: row for name, row in by_site.items() if row["name"].startswith("lose_one")}
+    assert [row["direct_blocks"] for row in one.values()] == [scale]
+    assert sum(row["cycle_blocks"] for row in answer["lost"]) == 4 * scale
+    assert sum(row["direct_blocks"] for row in answer["lost"]) == scale + 1, "and the head of the list"
+    assert all(name.startswith("lose_") for name in by_site), by_site.keys()
+
+
+def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
+    path, _ = recorded(tmp_path, programs / "plants_graph", 500)
+    holders = {row["symbol"]: row for row in held(path)["holders"] if row["kind"] == "variable"}
+    assert holders["g_sessions"]["blocks"] == 1 + 3 * 500, "the map, and a node, a string and its text each"
+    assert holders["g_list"]["blocks"] == 500
+    assert holders["g_tree"]["blocks"] == 63
+    assert holders["g_inside"]["bytes"] == 800
+    assert holders["g_tagged"]["bytes"] == 48
+    assert holders["g_function"]["blocks"] == 3, "the function, what it has, and the shared node"
+    kinds = {row["kind"]: row for row in held(path)["holders"]}
+    assert {"thread-local", "mapping", "stack"} <= kinds.keys()
+
+
+def test_a_trace_without_a_snapshot_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.heapwright"
+    subprocess.run(
+        [collector, "--quiet", "--output", path, "--", programs / "plants_graph", "10"],
+        capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
+    answer = held(path)
+    assert answer["not_known"] == "no snapshot was taken: record with --snapshot end"
+    assert answer["lost"] == answer["holders"] == []
+
+
+def test_names_of_variables_are_not_in_an_anonymized_copy(tmp_path: Path) -> None:
+    path, _ = recorded(tmp_path, programs / "plants_graph", 50)
+    copy = tmp_path / "copy.heapwright"
+    subprocess.run(
+        [command, "export", path, "--to", "trace", "--anonymize", "-o", copy], check=True, timeout=120
+    )
+    named, unnamed = held(path), held(copy)
+    assert unnamed["lost_blocks"] == named["lost_blocks"]
+    assert {row["symbol"] for row in unnamed["holders"]} == {""}
+    assert b"g_sessions" not in copy.read_bytes()
+
+
+def test_healthy_programs_lose_nothing(tmp_path: Path) -> None:
+    found = {}
+    for name, line in {
+        "python": [sys.executable, "-c", "x = {str(i): [i] * 5 for i in range(20000)}"],
+        "sh": ["bash", "-c", "for i in {1..2000}; do a[$i]=x$i; done"],
+    }.items():
+        if shutil.which(line[0]) is None:
+            continue
+        folder = tmp_path / name
+        folder.mkdir()
+        answer = held(recorded(folder, *line)[0])
+        found[name] = answer["lost_bytes"] / max(1, answer["bytes"])
+    assert found
+    assert all(share <= 0.001 for share in found.values()), found

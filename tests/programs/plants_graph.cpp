@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Blocks held in every way that is to be found, and blocks that are lost; prints how many it has lost.
+// Argument: a scale for the numbers of blocks.
+#include <sys/mman.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct Node {
+  Node* next = nullptr;
+  Node* other = nullptr;
+  std::uint64_t value = 0;
+};
+
+// Reachable to the end: never destroyed.
+std::map<int, std::string*>& g_sessions = *new std::map<int, std::string*>;
+Node* g_list = nullptr;
+Node* g_tree = nullptr;
+std::uint64_t* g_inside = nullptr;
+std::uintptr_t g_tagged = 0;
+void** g_mapped = nullptr;
+std::function<int()>* g_function = nullptr;
+thread_local Node* t_held = nullptr;
+
+// What was written to the block stays written, even if nothing reads it.
+[[gnu::always_inline]] inline Node* kept(Node* node) {
+  asm volatile("" : : "r"(node) : "memory");
+  return node;
+}
+
+struct Shared {
+  std::shared_ptr<Shared> other;
+};
+
+[[gnu::noinline]] Node* tree(int depth) {
+  if (depth == 0) return nullptr;
+  Node* const node = new Node;
+  node->next = tree(depth - 1);
+  node->other = tree(depth - 1);
+  return node;
+}
+
+[[gnu::noinline]] void hold_many(int scale) {
+  for (int i = 0; i < scale; ++i) g_sessions[i] = new std::string(100, 'x');
+  for (int i = 0; i < scale; ++i) g_list = new Node{g_list, nullptr, 1};
+  g_tree = tree(6);
+  g_inside = static_cast<std::uint64_t*>(std::malloc(800)) + 50;
+  g_tagged = reinterpret_cast<std::uintptr_t>(std::malloc(48)) | 3U;
+  g_mapped =
+      static_cast<void**>(mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  g_mapped[1000] = std::malloc(56);
+  const auto held = std::make_shared<Node>();
+  g_function = new std::function<int()>([held] { return static_cast<int>(held->value); });
+  t_held = new Node;
+}
+
+[[gnu::noinline]] void lose_one() {
+  auto* volatile block = static_cast<char*>(std::malloc(40));
+  block[0] = 1;
+  block = nullptr;
+}
+
+[[gnu::noinline]] void lose_list(int length) {
+  Node* volatile first = nullptr;
+  for (int i = 0; i < length; ++i) first = kept(new Node{first, nullptr, 2});
+  first = nullptr;
+}
+
+[[gnu::noinline]] void lose_ring() {
+  Node* volatile one = kept(new Node);
+  one->next = kept(new Node{one, nullptr, 3});
+  kept(one);
+  one = nullptr;
+}
+
+[[gnu::noinline]] void lose_shared() {
+  const auto one = std::make_shared<Shared>();
+  one->other = std::make_shared<Shared>();
+  one->other->other = one;
+}
+
+// Nothing of what was called before remains on the stack.
+[[gnu::noinline]] void wipe_stack() {
+  volatile char room[32768];
+  for (auto& byte : room) byte = 0;
+}
+
+// Never destroyed: a thread waits.
+std::mutex& g_mutex = *new std::mutex;
+std::condition_variable& g_told = *new std::condition_variable;
+bool g_is_ready = false;
+
+// Waits for ever: its block is held by its stack alone.
+[[gnu::noinline]] void wait_with_block() {
+  Node* volatile held = new Node;
+  std::unique_lock lock(g_mutex);
+  g_is_ready = true;
+  g_told.notify_all();
+  g_told.wait(lock, [&] { return held == nullptr; });
+}
+
+int main(int, char** arguments) {
+  const int scale = std::atoi(arguments[1]);
+  hold_many(scale);
+  std::thread(wait_with_block).detach();
+  {
+    std::unique_lock lock(g_mutex);
+    g_told.wait(lock, [] { return g_is_ready; });
+  }
+  for (int i = 0; i < scale; ++i) lose_one();
+  lose_list(scale);
+  for (int i = 0; i < scale; ++i) lose_ring();
+  for (int i = 0; i < scale; ++i) lose_shared();
+  wipe_stack();
+  std::printf("lost %d %d\n", 6 * scale, scale);
+  return 0;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Graphs come back as written; damaged and impossible ones are refused.
+#include "trace/heap_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "made_trace.hpp"
+#include "trace/damage.hpp"
+
+namespace heapwright::trace::test {
+namespace {
+
+HeapGraph random_heap_graph(std::uint32_t nodes, std::size_t edges) {
+  std::mt19937_64 random(3);
+  HeapGraph graph;
+  graph.time_ns = 5'000'000;
+  graph.stopped_ns = 1234;
+  std::uint64_t address = 0x5555'0000'0000;
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    address += 16 + random() % 100'000;
+    graph.nodes.push_back({address, random() % 5000, static_cast<std::uint32_t>(random() % 3)});
+  }
+  graph.roots = {{RootKind::data, 0, "/usr/bin/one", "g_sessions"}, {RootKind::stack, 42, "", ""}};
+  for (std::size_t i = 0; i < edges; ++i) {
+    graph.edges.push_back({static_cast<std::uint32_t>(i * (nodes + 2) / edges),
+                           static_cast<std::uint32_t>(random() % nodes), random() % 100 * 8,
+                           random() % 2 == 0});
+  }
+  return graph;
+}
+
+// Writes it with two stacks.
+void write_trace(const std::string& path, const std::vector<HeapGraph>& graphs) {
+  int error = 0;
+  const auto writer = Writer::create(path, true, error);
+  ASSERT_NE(writer, nullptr);
+  ASSERT_TRUE(write_stacks(*writer, 2));
+  for (const HeapGraph& graph : graphs) ASSERT_TRUE(write_heap_graph(graph, *writer));
+  ASSERT_TRUE(writer->finish({.reason = EndReason::exited}));
+}
+
+std::string refusal_of(const HeapGraph& graph) {
+  const TemporaryFile file("heap_graph");
+  write_trace(file.path(), {graph});
+  try {
+    read_heap_graph(Reader::open(file.path()));
+  } catch (const TraceError& error) {
+    return error.what();
+  }
+  return "read";
+}
+
+}  // namespace
+
+TEST(HeapGraph, ComesBackAsWrittenOverManyChunks) {
+  const TemporaryFile file("heap_graph");
+  const HeapGraph graph = random_heap_graph(70'000, 150'000);
+  write_trace(file.path(), {graph});
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  const auto found = read_heap_graph(reader);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->time_ns, graph.time_ns);
+  EXPECT_EQ(found->stopped_ns, graph.stopped_ns);
+  EXPECT_TRUE(found->nodes == graph.nodes);
+  EXPECT_TRUE(found->roots == graph.roots);
+  EXPECT_TRUE(found->edges == graph.edges);
+  EXPECT_LT(std::filesystem::file_size(file.path()), 70'000 * 10 + 150'000 * 6) << "six bytes a pointer";
+}
+
+TEST(HeapGraph, TheLastOneCounts) {
+  const TemporaryFile file("heap_graph");
+  HeapGraph later = random_heap_graph(10, 10);
+  later.time_ns *= 2;
+  write_trace(file.path(), {random_heap_graph(20, 30), later});
+  EXPECT_TRUE(read_heap_graph(Reader::open(file.path()))->nodes == later.nodes);
+}
+
+TEST(HeapGraph, IsMissingWhereNoneWasTaken) {
+  const TemporaryFile file("heap_graph");
+  write_small_trace(file.path(), 1, 10);
+  EXPECT_FALSE(read_heap_graph(Reader::open(file.path())));
+}
+
+TEST(HeapGraph, IsRefusedIfANumberIsImpossible) {
+  HeapGraph graph = random_heap_graph(10, 10);
+  EXPECT_EQ(refusal_of(graph), "read");
+  graph.edges.back().to = 10;
+  EXPECT_EQ(refusal_of(graph), "a pointer of a snapshot leads nowhere");
+  graph = random_heap_graph(10, 10);
+  graph.edges.back().from = 12;
+  EXPECT_EQ(refusal_of(graph), "a pointer of a snapshot leads nowhere");
+  graph = random_heap_graph(10, 10);
+  graph.nodes[5].address = graph.nodes[4].address;
+  EXPECT_EQ(refusal_of(graph), "the blocks of a snapshot overlap");
+}
+
+TEST(HeapGraph, AByteThatChangedIsNeverTakenForAnotherGraph) {
+  const TemporaryFile file("heap_graph");
+  const HeapGraph graph = random_heap_graph(200, 400);
+  write_trace(file.path(), {graph});
+  const std::vector<char> whole = content_of(file.path());
+  for (std::size_t at = 100; at < whole.size(); at += 7) {
+    std::vector<char> damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
+    put_content(file.path(), damaged);
+    try {
+      const auto found = read_heap_graph(Reader::open(file.path()));
+      EXPECT_TRUE(!found || found->edges == graph.edges) << "byte " << at;
+    } catch (const TraceError&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace heapwright::trace::test
