@@ -24,6 +24,7 @@ using session::ProcessBlock;
 
 namespace {
 
+constexpr char snapshot_failed[] = "snapshot_failed\t";  // before the reason
 constexpr std::uint64_t oldest_event_ns = 1'000'000'000;
 // A chunk is begun for a lane once its ring holds this fraction; fewer slots wait in the ring, which is
 // allocated anyway.
@@ -307,7 +308,7 @@ void ProcessRecording::take_snapshot() {
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  if (!failure.empty()) metadata_.conditions.push_back("snapshot_failed\t" + failure);
+  if (!failure.empty()) metadata_.conditions.push_back(std::string(snapshot_failed) + failure);
 }
 
 // Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
@@ -413,6 +414,32 @@ std::uint64_t ProcessRecording::dropped() const noexcept {
          block_.unseen_calls.load(std::memory_order_relaxed);
 }
 
+// What is known of the recording only at its end.
+void ProcessRecording::complete_metadata() {
+  const TickConversion& clock = context_.clock.conversion();
+  metadata_.self_cost_allocation_ns =
+      mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
+  metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
+  metadata_.allocator = text_of(block_.allocator);
+  metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
+  metadata_.notes = context_.notes;
+  if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0) {
+    metadata_.conditions.push_back("kernel_events_lost\t" + std::to_string(context_.kernel_events->lost()));
+  }
+  for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_)) {
+    metadata_.notes.push_back(std::move(note));
+  }
+  if (context_.options.snapshot_at_end && !has_tried_snapshot_) {
+    metadata_.conditions.push_back(std::string(snapshot_failed) + "the program did not end by exit()");
+  }
+  UnseenAllocators::Found found = context_.unseen_allocators.of(block_, code_files_, metadata_.conditions);
+  metadata_.unseen = std::move(found.unseen);
+  if (!found.runtime.empty()) metadata_.conditions.push_back(trace::runtime_condition + found.runtime);
+  for (std::string& note : found.notes) metadata_.notes.push_back(std::move(note));
+  for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
+  for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
+}
+
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
   scanner_.give_up();
   if (roller_) roller_->give_up();
@@ -430,25 +457,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   if (reason != trace::EndReason::replaced) processor_.hurry();
   processor_.sample(watch_, kernel(), name_.process_id, std::max(end_ns, last_event_ns_));
   write_pending();
-  const TickConversion& clock = context_.clock.conversion();
-  metadata_.self_cost_allocation_ns =
-      mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
-  metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
-  metadata_.allocator = text_of(block_.allocator);
-  metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
-  metadata_.notes = context_.notes;
-  if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0) {
-    metadata_.conditions.push_back("kernel_events_lost\t" + std::to_string(context_.kernel_events->lost()));
-  }
-  for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_)) {
-    metadata_.notes.push_back(std::move(note));
-  }
-  UnseenAllocators::Found found = context_.unseen_allocators.of(block_, code_files_, metadata_.conditions);
-  metadata_.unseen = std::move(found.unseen);
-  if (!found.runtime.empty()) metadata_.conditions.push_back(trace::runtime_condition + found.runtime);
-  for (std::string& note : found.notes) metadata_.notes.push_back(std::move(note));
-  for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
-  for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
+  complete_metadata();
   file_.write(metadata_);
   if (kernel() != nullptr) kernel()->forget_process(name_.process_id);
 
@@ -465,7 +474,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   summary.process_id = name_.process_id;
   summary.parent_process_id = metadata_.parent_process_id;
   summary.is_fork_child = block_.is_fork_child != 0;
-  summary.start_ns = clock.since_epoch_ns(block_.start_ticks);
+  summary.start_ns = context_.clock.conversion().since_epoch_ns(block_.start_ticks);
   summary.bytes = file_.bytes();
   summary.threads = thread_count_;
   summary.error_number = file_.error_number();

@@ -146,6 +146,7 @@ class ProcessRecording {
   void write_pending();
   void look_at_code(std::uint64_t now_ns);
   void take_snapshot();
+  void complete_metadata();
   std::string try_snapshot();
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;

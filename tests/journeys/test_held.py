@@ -98,3 +98,14 @@ def test_healthy_programs_lose_nothing(tmp_path: Path) -> None:
         found[name] = answer["lost_bytes"] / max(1, answer["bytes"])
     assert found
     assert all(share <= 0.001 for share in found.values()), found
+
+
+def test_a_program_that_is_killed_has_no_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "one.heapwright"
+    line = [collector, "--snapshot", "end", "--quiet", "--output", path, "--", "/bin/sh", "-c", "kill -9 $$"]
+    subprocess.run([str(word) for word in line], check=False, timeout=60)
+    assert held(path)["not_known"] == "the program did not end by exit()"
+    done = subprocess.run(
+        [command, "explain", path, "--question", "held"], capture_output=True, text=True, check=True
+    )
+    assert "Who holds it: not known (the program did not end by exit())" in " ".join(done.stdout.split())

@@ -125,9 +125,12 @@ def render(document: Answer, console: widgets.Console) -> None:
     first = document["summary"]
     is_tree_alone = "tree" in document and not document["questions"]
     console.print(first_screen.show_heading(first) if is_tree_alone else first_screen.show(first))
+    is_chosen = len(document["questions"]) < len(QUESTIONS)
     for question in QUESTIONS:
         answer = document["questions"].get(question.name)
         shown = question.shown(answer, first["sample_mean_bytes"] != 0) if answer is not None else None
+        if shown is None and answer is not None and is_chosen:
+            shown = widgets.Text(question.if_nothing, style="dim")
         if shown is None:
             continue
         console.print()

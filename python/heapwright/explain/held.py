@@ -110,6 +110,21 @@ def _notes(answer: Answer) -> list[str]:
     return []
 
 
+def _gist(answer: Answer) -> str:
+    """Only of a recording with a snapshot: the others were not asked for one."""
+    if answer["not_known"]:
+        return ""
+    lost = f"{units.size(answer['lost_bytes'])} in {units.counted(answer['lost_blocks'], 'block')}"
+    said = (
+        f"{lost} are lost"
+        if answer["lost_blocks"]
+        else f"no block of {units.count(answer['blocks'])} is lost"
+    )
+    for holder in answer["holders"][:1]:
+        return f"{said}; {holder['holder']} holds most, {units.size(holder['bytes'])}"
+    return said
+
+
 def _figure(key: str, unit: str = "count", about: str = "") -> Column:
     return Column(key, unit, value=f"held.{key}", about=about)
 
@@ -177,5 +192,7 @@ QUESTION = Question(
     title_of=_title,
     findings=_findings,
     notes=_notes,
+    gist=_gist,
+    if_nothing="heapwright record --snapshot end looks who holds what, before the exit.",
     unsampled="samples do not have every block",
 )

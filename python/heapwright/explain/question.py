@@ -34,6 +34,7 @@ class Question(NamedTuple):
     title_of: for a title that depends on the answer. notes: lines below the tables.
     show: draws the answer, if not as tables; None if there is nothing to show.
     gist: the answer in one line for the first screen; "" = there is nothing to say.
+    if_nothing: what is said below the title when the question was asked and there is nothing to show.
     paths: the columns of the stacks whose sum is the weight of the sites' call paths;
     they add up to the first column of the table.
     unsampled: why samples do not answer it; "" = they do.
@@ -49,6 +50,7 @@ class Question(NamedTuple):
     notes: Callable[[Answer], Sequence[str]] = _nothing
     show: "Callable[[Answer], widgets.RenderableType | None] | None" = None
     gist: Callable[[Answer], str] = _no_words
+    if_nothing: str = "There is none in this recording."
     paths: tuple[str, ...] = ()
     unsampled: str = ""
 
