@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +30,7 @@ def not_known(report: Report) -> str:
 
 def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
     """A holder in words."""
-    library = PurePath(module).name
+    library = module.rpartition("/")[2]
     if kind == _VARIABLE:
         return f"{symbol} of {library}" if symbol else f"a variable of {library}"
     if kind == _MAPPING:
