@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from heapwright.explain import cause, cause_words
@@ -430,6 +431,20 @@ def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
     }  # fmt: skip
     (found,) = cause_words.findings(answer)
     assert found.text == f"unknown: 127 MiB resident at 601 ms, 9 B live of what was seen; {unseen[0]}"
+
+
+@pytest.mark.parametrize("verdict", ["nothing", "elsewhere"])
+def test_nothing_is_to_be_fixed_only_where_nothing_is_unseen(
+    verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause, "_verdict", lambda *_: verdict)
+    report: Any = report_of([], [])
+    report.trace.metadata.unseen = ()
+    assert cause._judged(report, Mock(), 0, 0) == (verdict, "")
+    inside = "'./server' has jemalloc linked in statically: calls to it are not seen"
+    report.trace.metadata.unseen = (inside,)
+    known = ("unknown", inside) if verdict == "nothing" else (verdict, "")
+    assert cause._judged(report, Mock(), 0, 0) == known
 
 
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:

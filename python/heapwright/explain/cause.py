@@ -71,7 +71,7 @@ def _source(report: Report) -> _Source:
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
     lasted = lasted_ns(report, kinds, found.number)
     again = taken_again_bytes(report, kinds)
-    why = _why_unknown(report)
+    verdict, why = _judged(report, kinds, lasted, again)
     return _Source(
         report,
         kinds,
@@ -82,8 +82,16 @@ def _source(report: Report) -> _Source:
         lasted,
         again,
         why,
-        "unknown" if why else _verdict(report, kinds, lasted, again),
+        verdict,
     )
+
+
+def _judged(report: Report, kinds: Kinds, lasted: int, again: int) -> tuple[str, str]:
+    """The verdict, and why it is unknown; that nothing is to be fixed, only where nothing is unseen."""
+    why = _why_unknown(report)
+    verdict = "unknown" if why else _verdict(report, kinds, lasted, again)
+    unseen = report.trace.metadata.unseen
+    return ("unknown", unseen[0]) if verdict == "nothing" and unseen else (verdict, why)
 
 
 def _unseen(report: Report) -> str:
