@@ -440,11 +440,11 @@ def test_nothing_is_to_be_fixed_only_where_nothing_is_unseen(
     monkeypatch.setattr(cause, "_verdict", lambda *_: verdict)
     report: Any = report_of([], [])
     report.trace.metadata.unseen = ()
-    assert cause._judged(report, Mock(), 0, 0) == (verdict, "")
+    assert cause._verdict_and_why(report, Mock(), 0, 0) == (verdict, "")
     inside = "'./server' has jemalloc linked in statically: calls to it are not seen"
     report.trace.metadata.unseen = (inside,)
     known = ("unknown", inside) if verdict == "nothing" else (verdict, "")
-    assert cause._judged(report, Mock(), 0, 0) == known
+    assert cause._verdict_and_why(report, Mock(), 0, 0) == known
 
 
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:

@@ -71,7 +71,7 @@ def _source(report: Report) -> _Source:
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
     lasted = lasted_ns(report, kinds, found.number)
     again = taken_again_bytes(report, kinds)
-    verdict, why = _judged(report, kinds, lasted, again)
+    verdict, why = _verdict_and_why(report, kinds, lasted, again)
     return _Source(
         report,
         kinds,
@@ -86,7 +86,7 @@ def _source(report: Report) -> _Source:
     )
 
 
-def _judged(report: Report, kinds: Kinds, lasted: int, again: int) -> tuple[str, str]:
+def _verdict_and_why(report: Report, kinds: Kinds, lasted: int, again: int) -> tuple[str, str]:
     """The verdict, and why it is unknown; that nothing is to be fixed, only where nothing is unseen."""
     why = _why_unknown(report)
     verdict = "unknown" if why else _verdict(report, kinds, lasted, again)
