@@ -22,7 +22,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
         facts, sizes = of.site(site), of.sizes(site)
         if facts.bytes < _LEAST_MEAN * facts.allocations or sizes.p90_bytes < _LEAST_SPREAD * sizes.min_bytes:
             continue
-        grows = of.steps_of_growth(site)
+        if of.exact_growth(site) is not None:
+            continue
+        grows = of.growths[site].steps if site in of.growths else 0
         if 2 * (facts.reallocs + grows) > facts.allocations or facts.freed < _MOST_FREED * facts.allocations:
             continue
         if of.times_over(site) < _LEAST_TIMES_OVER or not of.has_percentiles(site):

@@ -49,6 +49,22 @@ class ControlBlocks(NamedTuple):
     time_ns: int
 
 
+# Of the site's blocks: else larger ones follow smaller ones by chance.
+_MOST_ARE_STEPS = 0.8
+_LEAST_SMALL_STEPS = 100
+# Copied bytes per final byte: growth by a half copies two at most, by a quarter four.
+LEAST_TIMES_COPIED = 5
+
+
+class ExactGrowth(NamedTuple):
+    """final_bytes: what no larger block replaced. time_ns: from the new blocks to the old ones' frees."""
+
+    steps: int
+    copied_bytes: int
+    final_bytes: int
+    time_ns: int
+
+
 class Evidence:
     """Built once for all rules."""
 
@@ -261,13 +277,20 @@ class Evidence:
         """By site, without those that grew only by small steps."""
         return {growth.site: growth for growth in self.facts.copied_growths if growth.steps}
 
-    def steps_of_growth(self, number: int) -> int:
-        """How often a block of the site was replaced by a larger one, small steps among them."""
-        return self._steps_of_growth.get(number, 0)
+    def exact_growth(self, number: int) -> ExactGrowth | None:
+        """How the site's blocks grew, if each took over what the one before held and a little more."""
+        growth = self._all_growths.get(number)
+        if growth is None or growth.small_steps < _LEAST_SMALL_STEPS:
+            return None
+        site, steps = self.site(number), growth.small_steps + growth.steps
+        copied = growth.small_copied_bytes + growth.copied_bytes
+        final = max(1, site.bytes - copied)
+        is_exact = steps >= _MOST_ARE_STEPS * site.allocations and copied >= LEAST_TIMES_COPIED * final
+        return ExactGrowth(steps, copied, final, growth.small_time_ns + growth.time_ns) if is_exact else None
 
     @cached_property
-    def _steps_of_growth(self) -> dict[int, int]:
-        return {growth.site: growth.steps + growth.small_steps for growth in self.facts.copied_growths}
+    def _all_growths(self) -> dict[int, CopiedGrowth]:
+        return {growth.site: growth for growth in self.facts.copied_growths}
 
     def copies_ns(self, number: int) -> int:
         """Upper bound for copying the site's buffers that grew by a new block: 1 ns/byte with page faults."""

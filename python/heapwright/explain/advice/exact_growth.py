@@ -5,25 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.evidence import LEAST_TIMES_COPIED, Evidence, ExactGrowth
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
-from heapwright.model.facts import CopiedGrowth, ReallocChains
+from heapwright.model.facts import ReallocChains
 from heapwright.report import units
 
 _LEAST_STEPS = 100
-_MOST_ARE_STEPS = 0.8  # of the site's blocks: else larger ones follow smaller ones by chance
-# Copied bytes per final byte: growth by a half copies two at most, by a quarter four.
-_LEAST_TIMES_COPIED = 5
+_MOST_ARE_OF_ONE = 0.8
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
     for chains in of.facts.realloc_chains:
-        is_quadratic = chains.copied_bytes >= _LEAST_TIMES_COPIED * max(1, chains.final_bytes)
+        is_quadratic = chains.copied_bytes >= LEAST_TIMES_COPIED * max(1, chains.final_bytes)
         if is_quadratic and chains.steps >= _LEAST_STEPS and not of.is_a_pool(chains.site):
             yield _of_reallocs(of, chains)
     for growth in of.facts.copied_growths:
-        if growth.small_steps >= _LEAST_STEPS and not of.is_a_pool(growth.site):
-            yield from _of_copies(of, growth)
+        found = of.exact_growth(growth.site)
+        if found is not None and not of.is_a_pool(growth.site):
+            yield _of_copies(of, growth.site, found)
 
 
 def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
@@ -42,22 +41,18 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
     )
 
 
-def _of_copies(of: Evidence, growth: CopiedGrowth) -> Iterator[Advice]:
-    site, steps = of.site(growth.site), growth.small_steps + growth.steps
-    copied = growth.small_copied_bytes + growth.copied_bytes
-    final = max(1, site.bytes - copied)  # what no larger block of the site replaced
-    if steps < _MOST_ARE_STEPS * site.allocations or copied < _LEAST_TIMES_COPIED * final:
-        return
-    container, how_many = of.container(growth.site)
-    is_known = how_many >= _MOST_ARE_STEPS and container in ("string", "vector")
-    between_ns = growth.small_time_ns + growth.time_ns - int(steps * of.allocation_cost_ns)
-    yield Advice(
-        (growth.site,),
+def _of_copies(of: Evidence, site: int, growth: ExactGrowth) -> Advice:
+    steps, copied, final = growth.steps, growth.copied_bytes, growth.final_bytes
+    container, how_many = of.container(site)
+    is_known = how_many >= _MOST_ARE_OF_ONE and container in ("string", "vector")
+    between_ns = growth.time_ns - int(steps * of.allocation_cost_ns)
+    return Advice(
+        (site,),
         f"each of {units.count(steps)} blocks took over what the one before held and a little more: "
         f"{units.size(copied)} copied to fill {units.size(final)}",
         (
             f"each byte was copied {copied / final:.0f} times; twice if the capacity doubled",
-            f"requested sizes: {of.sizes_in_words(growth.site)}",
+            f"requested sizes: {of.sizes_in_words(site)}",
         ),
         "from the new block's call to the old one's free, with the copy at 1 ns per byte at most, minus the "
         "recorder's time",
@@ -65,7 +60,7 @@ def _of_copies(of: Evidence, growth: CopiedGrowth) -> Iterator[Advice]:
         f"the blocks are a {container}'s"
         if is_known
         else "repeatedly a slightly larger block, then the free of the one before",
-        max(0, min(between_ns, of.time_of(growth.site) + copied)) if of.has_times else 0,
+        max(0, min(between_ns, of.time_of(site) + copied)) if of.has_times else 0,
     )
 
 
