@@ -109,22 +109,29 @@ std::string StoppedProcess::stop_all(Clock::time_point until) {
     has_more = false;
     for (const pid_t id : threads_of(process_)) {
       if (!seen.insert(id).second) continue;
-      if (ptrace(PTRACE_SEIZE, id, nullptr, nullptr) != 0) {
-        if (errno == ESRCH) continue;
-        const std::string why = std::strerror(errno);
-        const bool is_ending = threads_of(process_).empty();
-        return is_ending ? "it has ended" : "the kernel does not let us look at it (" + why + ")";
-      }
       has_more = true;
-      threads_.push_back({});
-      threads_.back().id = id;
-      ptrace(PTRACE_INTERRUPT, id, nullptr, nullptr);
-      if (!wait_for(threads_.back(), until)) return "its thread " + std::to_string(id) + " does not stop";
-      if (read_registers(threads_.back())) continue;
-      threads_.pop_back();
-      if (id != process_) reap(id);
+      std::string reason = stop_one(id, until);
+      if (!reason.empty()) return reason;
     }
   }
+  return {};
+}
+
+// Empty: it is stopped and in threads_, or has ended. Otherwise why not.
+std::string StoppedProcess::stop_one(pid_t id, Clock::time_point until) {
+  if (ptrace(PTRACE_SEIZE, id, nullptr, nullptr) != 0) {
+    if (errno == ESRCH) return {};
+    const std::string why = std::strerror(errno);
+    const bool is_ending = threads_of(process_).empty();
+    return is_ending ? "it has ended" : "the kernel does not let us look at it (" + why + ")";
+  }
+  threads_.push_back({});
+  threads_.back().id = id;
+  ptrace(PTRACE_INTERRUPT, id, nullptr, nullptr);
+  if (!wait_for(threads_.back(), until)) return "its thread " + std::to_string(id) + " does not stop";
+  if (read_registers(threads_.back())) return {};
+  threads_.pop_back();
+  if (id != process_) reap(id);
   return {};
 }
 

@@ -42,6 +42,7 @@ class StoppedProcess {
 
  private:
   std::string stop_all(std::chrono::steady_clock::time_point until);
+  std::string stop_one(pid_t id, std::chrono::steady_clock::time_point until);
   static bool wait_for(StoppedThread& thread, std::chrono::steady_clock::time_point until);
 
   pid_t process_;

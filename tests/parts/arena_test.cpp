@@ -315,7 +315,7 @@ TEST(Arena, AsksUpstreamOnceForSmallCycles) {
   EXPECT_EQ(upstream.allocations, 1U);
 }
 TEST(Arena, AsksUpstreamOnceForLoadsThatAlternate) {
-  for (const std::size_t objects : {600, 1500, 2300, 2842, 5000, 5405, 12000, 40000}) {
+  for (const std::size_t objects : {600U, 1500U, 2300U, 2842U, 5000U, 5405U, 12000U, 40000U}) {
     CountingResource upstream;
     arena memory(arena_options{.upstream = &upstream});
     std::size_t after_warm_up = 0;
