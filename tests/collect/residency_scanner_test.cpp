@@ -8,17 +8,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <new>
 #include <string>
+#include <thread>
 
 namespace heapwright::collect {
 namespace {
 
 constexpr std::size_t touched_bytes = std::size_t{64} << 20;
-// Longer than the shortest period of scans.
-constexpr useconds_t rest_us = 150'000;
+// Longer than the period of scans: its shortest, and how often a scan's own time.
+constexpr std::chrono::milliseconds shortest_rest{150};
+constexpr int rest_in_scans = 60;
 
 // Has touched its memory, and gives it back when told to. Rests otherwise.
 class Child {
@@ -89,13 +93,22 @@ class ResidencyScannerTest : public ::testing::Test {
 
   // Whether a scan began; no heap calls come in between.
   bool begins() {
+    begin_ = std::chrono::steady_clock::now();
     scanner_.begin_if_due(watch_, file_, 1, 1);
     return scanner_.is_scanning();
   }
   void go_on_to_the_end() {
     while (scanner_.is_scanning()) scanner_.step(watch_, file_);
+    scan_ = std::chrono::steady_clock::now() - begin_;
+  }
+  // Until the next scan would be due, however slow the scans are here (ASan).
+  void rest() const {
+    std::this_thread::sleep_for(
+        std::max<std::chrono::steady_clock::duration>(shortest_rest, rest_in_scans * scan_));
   }
 
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::duration scan_{};
   Child child_;
   TickClock clock_;
   ProcessWatch watch_{child_.id()};
@@ -107,7 +120,7 @@ class ResidencyScannerTest : public ::testing::Test {
 TEST_F(ResidencyScannerTest, AProcessThatRestsIsScannedOnce) {
   ASSERT_TRUE(begins());
   go_on_to_the_end();
-  usleep(rest_us);
+  rest();
   EXPECT_FALSE(begins());
 }
 
@@ -118,10 +131,10 @@ TEST_F(ResidencyScannerTest, AProcessThatChangedMeanwhileIsScannedAgain) {
   ASSERT_TRUE(scanner_.is_scanning());
   child_.give_back();
   go_on_to_the_end();
-  usleep(rest_us);
+  rest();
   EXPECT_TRUE(begins());
   go_on_to_the_end();
-  usleep(rest_us);
+  rest();
   EXPECT_FALSE(begins());
 }
 
