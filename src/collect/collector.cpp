@@ -13,7 +13,6 @@
 #include "collect/session_text.hpp"
 #include "collect/signals.hpp"
 #include "platform/futex.hpp"
-#include "session/snapshots.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::collect {

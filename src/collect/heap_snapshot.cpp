@@ -2,7 +2,6 @@
 #include "collect/heap_snapshot.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <stdexcept>
 #include <tuple>

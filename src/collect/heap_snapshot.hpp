@@ -2,8 +2,6 @@
 // Reads which blocks a stopped process has pointers to, and where. Nothing else of its memory is kept.
 #pragma once
 
-#include <memory>
-#include <span>
 #include <string>
 
 #include "collect/live_heap.hpp"

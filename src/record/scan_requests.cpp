@@ -9,7 +9,6 @@
 #include "record/process.hpp"
 #include "record/ring.hpp"
 #include "record/start_notes.hpp"
-#include "session/snapshots.hpp"
 
 namespace heapwright::record {
 namespace {

@@ -214,6 +214,8 @@ enum ControlFlag : std::uint32_t {
   record_stacks = 1U << 3,
   scan_residency = 1U << 4,  // the collector scans resident pages
   drop_when_full = 1U << 5,  // a call that finds its ring full is dropped and counted; nobody waits
+  // Before a process exits, the collector looks at who holds which block (collect/heap_snapshot.hpp).
+  snapshot_at_end = 1U << 6,
 };
 
 // ---- scans of resident pages that a process asks for ------------------------
@@ -228,6 +230,7 @@ inline constexpr std::uint32_t scan_request_step = 4;
 inline constexpr std::uint32_t scan_number_mask = UINT32_MAX / scan_request_step;
 // A process waits at most this long.
 inline constexpr std::uint64_t longest_exit_wait_ns = 250'000'000;
+inline constexpr std::uint64_t longest_snapshot_wait_ns = 60'000'000'000;  // if that is to be taken as well
 
 // ---- starts ----------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from heapwright.model.facts import ReallocChains
 from heapwright.report import units
 
 _LEAST_STEPS = 100
-_MOST_ARE_OF_ONE = 0.8
+_MOST_ARE_OF_ONE = 0.8  # of the site's blocks, made by one kind of container
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
