@@ -192,6 +192,6 @@ QUESTION = Question(
     findings=_findings,
     notes=_notes,
     gist=_gist,
-    if_nothing="heapwright record --snapshot end looks who holds what, before the exit.",
+    if_nothing="There are blocks only of a snapshot (heapwright record --snapshot end), if some were live then.",
     unsampled="samples do not have every block",
 )
