@@ -192,6 +192,6 @@ QUESTION = Question(
     findings=_findings,
     notes=_notes,
     gist=_gist,
-    if_nothing="There are blocks only of a snapshot (heapwright record --snapshot end), if some were live then.",
+    if_nothing="A snapshot (heapwright record --snapshot end) has blocks if some were live at that time.",
     unsampled="samples do not have every block",
 )
