@@ -8,10 +8,10 @@ namespace heapwright::attach {
 const char help_text[] =
     R"(Counts the heap calls of a running process, until standard input ends.
 
-  heapwright-attach [--record] [--force] PID
+  heapwright-attach [--record] [--despite-seccomp] PID
 
   --record            let heapwright-collect record them instead
-  --force             attach even if the process has a seccomp filter
+  --despite-seccomp   attach even if the process has a seccomp filter
   --version, --help
 
 Prints a line of JSON when it has attached and one when it has detached. The
@@ -36,7 +36,7 @@ pid_t parse_process(const std::string& text) {
 Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
   for (const std::string& argument : arguments) {
-    if (argument == "--force") {
+    if (argument == "--despite-seccomp") {
       options.is_forced = true;
     } else if (argument == "--record") {
       options.is_recording = true;

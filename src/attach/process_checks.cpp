@@ -42,7 +42,7 @@ void check_program(pid_t process) {
   }
 }
 
-void check_threads(pid_t process, bool is_forced, const char* option) {
+void check_threads(pid_t process, bool is_forced) {
   for (const pid_t thread : threads_of(process)) {
     auto status = read_status(process, thread);
     const std::string& state = status["State"];
@@ -52,15 +52,15 @@ void check_threads(pid_t process, bool is_forced, const char* option) {
     }
     if (number_in(status["Seccomp"]) == 2 && !is_forced) {
       throw Refusal(
-          std::string("it has a seccomp filter that may kill it for the system calls made to attach; ") +
-          option + " attaches anyway");
+          "it has a seccomp filter that may kill it for the system calls made to attach; --despite-seccomp "
+          "attaches anyway");
     }
   }
 }
 
 }  // namespace
 
-void check_process(pid_t process, pid_t asker, bool is_forced, const char* option) {
+void check_process(pid_t process, pid_t asker, bool is_forced) {
   auto status = read_status(process);
   if (status.empty() || process <= 0) throw Refusal("there is no such process");
   if (const long group = number_in(status["Tgid"]); group != process) {
@@ -71,7 +71,7 @@ void check_process(pid_t process, pid_t asker, bool is_forced, const char* optio
   if (has_ended(process, process) && threads_of(process).size() <= 1) throw Refusal("it has ended");
   if (number_in(status["TracerPid"]) != 0) throw Refusal(why_not_traced(process));
   check_program(process);
-  check_threads(process, is_forced, option);
+  check_threads(process, is_forced);
   for (const char* space : {"ns/mnt", "ns/pid", "root"}) {
     const std::string theirs = link_of(process, space);
     if (!theirs.empty() && theirs != link_of(getpid(), space)) {

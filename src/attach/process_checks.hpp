@@ -7,7 +7,7 @@
 namespace heapwright::attach {
 
 // Refusal: it should not be attached to. asker: the requesting process, which cannot attach to itself.
-// is_forced: attach despite a seccomp filter; `option` is the option for that.
-void check_process(pid_t process, pid_t asker, bool is_forced, const char* option);
+// is_forced: attach despite a seccomp filter.
+void check_process(pid_t process, pid_t asker, bool is_forced);
 
 }  // namespace heapwright::attach

@@ -58,7 +58,7 @@ class SpawnAttributes {
 
 AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp) {
   std::vector<std::string> words{attacher, "--record"};
-  if (despite_seccomp) words.emplace_back("--force");
+  if (despite_seccomp) words.emplace_back("--despite-seccomp");
   words.push_back(std::to_string(process));
   int input[2];
   int output[2];

@@ -2,10 +2,13 @@
 #include "collect/options.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string_view>
 
 namespace heapwright::collect {
 
@@ -31,12 +34,12 @@ const char help_text[] =
   --snapshot WHEN     end: before the program exits, look at who holds which block, and
                       which ones nobody holds
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
-  --sample BYTES      record one block per BYTES allocated, on average
-  --max-size BYTES    stop recording when the files together reach this size
-  --room BYTES        with --sample: drop freed blocks, so that each file stays below
+  --sample SIZE       record one block per SIZE allocated, on average
+  --max-size SIZE     stop recording when the files together reach this size
+  --room SIZE         with --sample: drop freed blocks, so that each file stays below
                       this size, and files of images that exec replaced; turns off
                       scans of resident pages and kernel events
-  --duration SECONDS  stop recording after this time
+  --duration TIME     stop recording after this time
   --control FILE      start or stop when FILE says "start" or "stop"
   --paused            begin without recording
   --keep-arguments    store the program's arguments in the trace
@@ -52,7 +55,8 @@ const char help_text[] =
   --quiet             print nothing but errors
   --version, --help
 
-BYTES may end in k, M or G. The program goes on when a recording stops; its
+SIZE is in bytes, or with k, M or G: 512k, 10MB, 2GiB. TIME is in seconds, or with
+ns, us, ms, s, m or h: 500ms, 10m. The program goes on when a recording stops; its
 exit code is passed through (128 + signal number if it was killed).
 )";
 
@@ -60,7 +64,12 @@ namespace {
 
 constexpr std::uint64_t smallest_max_size_bytes = 64 * 1024;
 constexpr std::uint64_t smallest_room_bytes = 1024 * 1024;
-constexpr double longest_duration_seconds = 1e9;
+constexpr double longest_duration_ns = 1e18;
+
+using Units = std::map<std::string, double, std::less<>>;
+const Units size_units{{"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}};
+const Units time_units{{"", 1e9},  {"ns", 1},     {"us", 1e3}, {"ms", 1e6},
+                       {"s", 1e9}, {"min", 6e10}, {"m", 6e10}, {"h", 36e11}};
 
 std::uint64_t parse_number(const std::string& option, const std::string& text, std::uint64_t lowest,
                            std::uint64_t highest) {
@@ -74,15 +83,22 @@ std::uint64_t parse_number(const std::string& option, const std::string& text, s
   return value;
 }
 
-std::uint64_t parse_seconds(const std::string& option, const std::string& text) {
-  double seconds = 0;
+// A number with one of these units; nothing: it is none.
+std::optional<double> number_with_unit(std::string_view text, const Units& units) {
+  double number = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
-  const bool is_number = error == std::errc{} && stop == end && std::isfinite(seconds);
-  if (!is_number || seconds <= 0 || seconds > longest_duration_seconds) {
-    throw UsageError(option + " takes a number of seconds above 0, not '" + text + "'");
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const auto unit = units.find(std::string_view(stop, static_cast<std::size_t>(end - stop)));
+  if (error != std::errc{} || unit == units.end() || !std::isfinite(number)) return std::nullopt;
+  return number * unit->second;
+}
+
+std::uint64_t parse_duration(const std::string& option, const std::string& text) {
+  const double duration_ns = number_with_unit(text, time_units).value_or(0);
+  if (duration_ns <= 0 || duration_ns > longest_duration_ns) {
+    throw UsageError(option + " takes a time above 0 such as 2.5s, 300ms or 10m, not '" + text + "'");
   }
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds * 1e9));
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(duration_ns));
 }
 
 std::string parse_text(const std::string& option, const std::string& text) {
@@ -156,7 +172,7 @@ const std::map<std::string, SetValue>& values() {
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
       {"--room", [](Options& o, Text name, Text text) { o.room_bytes = parse_bytes(name, text); }},
-      {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
+      {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_duration(name, text); }},
       {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
       {"--pid",
        [](Options& o, Text name, Text text) {
@@ -215,23 +231,18 @@ void check_together(const Options& options) {
 }  // namespace
 
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  unsigned shift = 0;
-  if (error == std::errc{} && end - stop == 1) {
-    const std::string suffixes = "kKmMgG";
-    const std::size_t found = suffixes.find(*stop);
-    if (found != std::string::npos) {
-      shift = 10 * (static_cast<unsigned>(found) / 2 + 1);
-      ++stop;
-    }
+  std::string plain = text;
+  for (char& letter : plain) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  if (plain.ends_with("ib")) {
+    plain.resize(plain.size() - 2);  // 512KiB
+  } else if (plain.ends_with("b")) {
+    plain.pop_back();  // 10MB
   }
-  const bool fits = value != 0 && value <= (1ULL << 62) >> shift;
-  if (error != std::errc{} || stop != end || !fits) {
+  const double bytes = number_with_unit(plain, size_units).value_or(0);
+  if (bytes < 1 || bytes > 0x1p62) {
     throw UsageError(option + " takes a number of bytes such as 4096, 512k, 100M or 2G, not '" + text + "'");
   }
-  return value << shift;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 Options parse_options(const std::vector<std::string>& arguments) {

@@ -91,9 +91,9 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_EQ(complaint_about({"--max-frames", "x", "p"}),
             "--max-frames takes a whole number from 1 to 128, not 'x'");
   EXPECT_EQ(complaint_about({"--duration", "-1", "p"}),
-            "--duration takes a number of seconds above 0, not '-1'");
+            "--duration takes a time above 0 such as 2.5s, 300ms or 10m, not '-1'");
   EXPECT_EQ(complaint_about({"--duration", "nan", "p"}),
-            "--duration takes a number of seconds above 0, not 'nan'");
+            "--duration takes a time above 0 such as 2.5s, 300ms or 10m, not 'nan'");
   EXPECT_EQ(complaint_about({"--sample", "1", "--room", "1023k", "p"}), "--room must be at least 1M");
   EXPECT_EQ(complaint_about({"--room", "1M", "p"}),
             "--room needs --sample BYTES; a recording of every call stops at --max-size");
@@ -102,13 +102,34 @@ TEST(Options, SaysWhatIsWrong) {
             "--free-stacks and --no-stacks exclude each other; drop one");
 }
 
+TEST(Options, TimesTakeUnits) {
+  const auto read = [](const char* text) { return parse_options({"--duration", text, "p"}).duration_ns; };
+  EXPECT_EQ(read("2"), 2'000'000'000U);
+  EXPECT_EQ(read("2s"), 2'000'000'000U);
+  EXPECT_EQ(read("500ms"), 500'000'000U);
+  EXPECT_EQ(read("7ns"), 7U);
+  EXPECT_EQ(read("3us"), 3'000U);
+  EXPECT_EQ(read("10m"), 600'000'000'000U);
+  EXPECT_EQ(read("10min"), 600'000'000'000U);
+  EXPECT_EQ(read("1.5h"), 5'400'000'000'000U);
+  EXPECT_EQ(read("0.1ns"), 1U);
+  for (const char* text : {"s", "0", "0s", "2x", "2 s", "2ss", "1e3", "inf", "10M"}) {
+    EXPECT_THROW(read(text), UsageError) << text;
+  }
+}
+
 TEST(Options, BytesTakeSuffixes) {
   EXPECT_EQ(parse_bytes("--x", "1"), 1U);
   EXPECT_EQ(parse_bytes("--x", "3K"), 3U << 10);
   EXPECT_EQ(parse_bytes("--x", "3m"), 3U << 20);
   EXPECT_EQ(parse_bytes("--x", "4G"), 4ULL << 30);
-  for (const char* text :
-       {"", "k", "0", "-1", "1.5M", "1kk", "1T", "1 k", "99999999999999999999", "9999999999999G"}) {
+  EXPECT_EQ(parse_bytes("--x", "1.5M"), 3U << 19);
+  EXPECT_EQ(parse_bytes("--x", "10MB"), 10U << 20);
+  EXPECT_EQ(parse_bytes("--x", "512KiB"), 512U << 10);
+  EXPECT_EQ(parse_bytes("--x", "1T"), 1ULL << 40);
+  EXPECT_EQ(parse_bytes("--x", "9B"), 9U);
+  for (const char* text : {"", "k", "0", "-1", "0.5", "1kk", "1ki", "1bb", "b", "1 k", "99999999999999999999",
+                           "9999999999999G"}) {
     EXPECT_THROW(parse_bytes("--x", text), UsageError) << text;
   }
 }

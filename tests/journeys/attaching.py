@@ -124,13 +124,16 @@ def answer(process: "subprocess.Popen[str]") -> str:
 def refused(process: int) -> str:
     """Why it is neither counted nor recorded: one line each, the same reason, and exit code 2."""
     reasons = []
-    for verb, line in (("counted", ["count", "--for", "0.1"]), ("recorded", ["record", "--duration", "0.1"])):
+    for verb, line in (
+        ("counted", ["count", "--duration", "0.1"]),
+        ("recorded", ["record", "--duration", "0.1"]),
+    ):
         result = ask(*line, "--pid", str(process))
         assert result.returncode == 2, (result.stdout, result.stderr)
         assert result.stderr.count("\n") == 1, result.stderr
         begin = f"heapwright: process {process} is not {verb}: "
         assert begin in result.stderr, result.stderr
-        reasons.append(result.stderr.split(begin)[1].replace("--despite-seccomp", "--force"))
+        reasons.append(result.stderr.split(begin)[1])
     assert reasons[0] == reasons[1]
     return reasons[0]
 

@@ -95,7 +95,7 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server) -> None:
     attached.attacher.communicate()
     time.sleep(0.1)
     assert changed_code(server.pid) != []
-    result = ask("count", "--pid", str(server.pid), "--for", "0.2", "--json")
+    result = ask("count", "--pid", str(server.pid), "--duration", "0.2", "--json")
     assert result.returncode == 0, result.stderr
     document = checked(result.stdout)
     assert document["attach"]["has_healed"]
@@ -114,7 +114,7 @@ def test_a_killed_attacher_that_nobody_waited_for_is_in_nobodys_way(server: Serv
     deadline = time.monotonic() + 10
     while "State:\tZ" not in status.read_text() and time.monotonic() < deadline:
         time.sleep(0.01)
-    result = ask("count", "--pid", str(server.pid), "--for", "0.1", "--json")
+    result = ask("count", "--pid", str(server.pid), "--duration", "0.1", "--json")
     assert "State:\tZ" in status.read_text()
     attached.attacher.communicate()
     assert result.returncode == 0, result.stderr

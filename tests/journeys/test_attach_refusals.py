@@ -19,13 +19,13 @@ from counting import ask, count, environment
 def test_a_counting_process_is_read_and_not_attached_to() -> None:
     document = count("/bin/sh", "-c", f"{command} count --pid $$ --json")
     assert document["exit_code"] == 0
-    refusal = count("/bin/sh", "-c", f"{command} count --pid $$ --for 1")
+    refusal = count("/bin/sh", "-c", f"{command} count --pid $$ --duration 1")
     assert refusal["exit_code"] == 2
 
 
 def test_what_cannot_be_attached_to_is_refused(tmp_path: Path) -> None:
     assert "no such process" in refused(2**22 + 5)
-    assert "heapwright itself" in refused_by_shell("exec {command} count --pid $$ --for 1")
+    assert "heapwright itself" in refused_by_shell("exec {command} count --pid $$ --duration 1")
     with python("import time; print('ready', flush=True); time.sleep(60)") as process:
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
@@ -69,8 +69,8 @@ print('ready', flush=True)
 sys.stdin.readline()
 """
     with python(script) as process:
-        assert "--force attaches anyway" in refused(process.pid)
-        result = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force", "--json")
+        assert "--despite-seccomp attaches anyway" in refused(process.pid)
+        result = ask("count", "--pid", str(process.pid), "--duration", "0.1", "--despite-seccomp", "--json")
         assert result.returncode == 0, result.stderr
         path = str(tmp_path / "a.heapwright")
         line = ["record", "--pid", str(process.pid), "--duration", "0.1", "--output", path]
@@ -95,7 +95,7 @@ print('ready', flush=True)
 sys.stdin.readline()
 """
     with python(script) as process:
-        counting = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force")
+        counting = ask("count", "--pid", str(process.pid), "--duration", "0.1", "--despite-seccomp")
         assert counting.returncode == 0, counting.stderr
         path = str(tmp_path / "a.heapwright")
         result = ask("record", "--pid", str(process.pid), "--output", path, "--despite-seccomp")
@@ -199,11 +199,11 @@ def test_a_system_that_forbids_tracing(scope: int | None, remedy: str) -> None:
 
 def test_bad_requests_get_one_line() -> None:
     for line, word in (
-        (["count", "--for", "1", "--", "true"], "need --pid"),
+        (["count", "--duration", "1", "--", "true"], "need --pid"),
         (["count", "--pid", "1", "--", "true"], "omit the program"),
         (["count", "--pid", "no-such-name"], "no-such-name"),
-        (["count", "--pid", "1", "--for", "soon"], "takes a time"),
-        (["count", "--pid", "0", "--for", ".3"], "process 0 is not counted: there is no such process\n"),
+        (["count", "--pid", "1", "--duration", "soon"], "takes a time"),
+        (["count", "--pid", "0", "--duration", ".3"], "process 0 is not counted: there is no such process\n"),
         (["count", "--pid", "99999999999999999999"], "is not counted: there is no such process\n"),
         (["record", "--pid", "99999999999999999999"], "is not recorded: there is no such process\n"),
     ):
@@ -277,7 +277,7 @@ def test_a_refused_process_keeps_nothing_of_ours(tmp_path: Path) -> None:
         assert "ulimit -v" in result.stderr
         assert result.stderr.count("\n") == 1
         assert sorted(one.name for one in Path(f"/proc/{process.pid}/fd").iterdir()) == before
-        assert ask("count", "--pid", str(process.pid), "--for", "0.1").returncode == 0
+        assert ask("count", "--pid", str(process.pid), "--duration", "0.1").returncode == 0
         process.kill()
 
 
@@ -286,7 +286,7 @@ def test_a_process_without_a_clock_is_refused_and_goes_on(tmp_path: Path) -> Non
     with subprocess.Popen([programs / "gives_up_clock", "wait"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        for words in (("record", "--output", str(tmp_path / "a.heapwright")), ("count", "--for", "0.1")):
+        for words in (("record", "--output", str(tmp_path / "a.heapwright")), ("count", "--duration", "0.1")):
             result = ask(words[0], "--pid", str(process.pid), *words[1:])
             assert result.returncode == 2
             assert "has given up the clock" in result.stderr

@@ -46,7 +46,7 @@ def test_count_answers_like_count() -> None:
         "while True:\n    kept.append(bytearray(5000))\n    if len(kept) > 2000: kept.clear()"
     )
     with python(script) as process:
-        result = ask("count", "--pid", str(process.pid), "--for", "0.5", "--interval", "0.2")
+        result = ask("count", "--pid", str(process.pid), "--duration", "0.5", "--interval", "0.2")
         assert result.returncode == 0, result.stderr
         # Long figures make the line wrap.
         assert "blocks from before the attach: unknown" in " ".join(result.stdout.split())
@@ -106,7 +106,7 @@ def test_a_process_that_ends_meanwhile_is_told_of() -> None:
         ("exec", "import os; os.execv('/bin/sleep', ['sleep', '5'])"),
     ):
         with python(f"{script}\n{extra}") as process:
-            line = [str(command), "count", "--json", "--pid", str(process.pid), "--for", "20"]
+            line = [str(command), "count", "--json", "--pid", str(process.pid), "--duration", "20"]
             counting = subprocess.Popen(
                 line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
             )
@@ -170,7 +170,7 @@ sys.stdin.readline()
         try:
             assert changed_code(process.pid) == []
             assert changed_code(child) != []
-            result = ask("count", "--json", "--pid", str(child), "--for", "0.3")
+            result = ask("count", "--json", "--pid", str(child), "--duration", "0.3")
             document = json.loads(result.stdout)
             assert only(document)["calls"]["malloc"] + only(document)["calls"]["calloc"] > 100
             assert changed_code(child) == []
@@ -235,7 +235,7 @@ def test_redis_under_load_answers_everything() -> None:
         output = client.communicate(timeout=120)[0]
         assert client.returncode == 0, output
         assert len(re.findall(r'^"(?:SET|GET|LPUSH)', output, re.MULTILINE)) == 3, output
-        result = ask("count", "--pid", str(redis.pid), "--for", "0.1", "--json")
+        result = ask("count", "--pid", str(redis.pid), "--duration", "0.1", "--json")
         assert "jemalloc" in only(json.loads(result.stdout))["allocator"]
         redis.terminate()
         assert redis.wait(20) == 0

@@ -81,7 +81,7 @@ def test_calls_take_no_more_than_the_processors_gave(threads: int) -> None:
 
 def test_calls_take_no_more_than_the_processors_gave_while_attached() -> None:
     with subprocess.Popen([programs / "timed_calls", "32", "100000"], stdout=subprocess.DEVNULL) as program:
-        result = ask("count", "--json", "--pid", str(program.pid), "--for", "1")
+        result = ask("count", "--json", "--pid", str(program.pid), "--duration", "1")
         fields = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()
         program.kill()
     assert result.stdout, result.stderr
@@ -274,7 +274,7 @@ def test_bad_requests_get_one_line() -> None:
         (["count"], "name a program"),
         (["count", "--", "/nowhere/at/all"], "cannot start"),
         (["count", "--pid", "no-such-name"], "no process is called no-such-name"),
-        (["count", "--pid", "1", "--for", "0"], "above 0"),
+        (["count", "--pid", "1", "--duration", "0"], "above 0"),
         (["count", "--interval", "1ms", "--", "true"], "at least 0.1s"),
         (["top", "no-such-name", "--once"], "no process is called no-such-name"),
         (["top", "--sort", "colour"], "unknown key"),

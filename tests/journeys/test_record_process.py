@@ -79,7 +79,7 @@ def test_a_second_recording_begins_anew(server: Server, tmp_path: Path) -> None:
         recording = Recording(server.pid, tmp_path / f"{number}.heapwright")
         after = run_for(server, 0.2)
         check_equal(recording.end(), before, after)
-        assert ask("count", "--pid", str(server.pid), "--for", "0.1").returncode == 0
+        assert ask("count", "--pid", str(server.pid), "--duration", "0.1").returncode == 0
     assert changed_code(server.pid) == []
     assert server.quit() == 0
 
@@ -174,7 +174,7 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server, tmp_path: Path,
     answered = server.pause()["answered"]
     assert run_for(server, 0.1)["answered"] > answered
     if next_one == "count":
-        assert ask("count", "--pid", str(server.pid), "--for", "0.1").returncode == 0
+        assert ask("count", "--pid", str(server.pid), "--duration", "0.1").returncode == 0
     else:
         before = server.pause()
         recording = Recording(server.pid, tmp_path / "b.heapwright")
@@ -187,7 +187,7 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server, tmp_path: Path,
 def test_both_are_refused_while_one_is_there(server: Server, tmp_path: Path) -> None:
     recording = Recording(server.pid, tmp_path / "a.heapwright")
     for line in (
-        ["count", "--pid", str(server.pid), "--for", "0.1"],
+        ["count", "--pid", str(server.pid), "--duration", "0.1"],
         ["record", "--pid", str(server.pid), "--output", str(tmp_path / "b.heapwright")],
     ):
         second = ask(*line)

@@ -77,7 +77,7 @@ def test_a_setuid_program(record: Record, tmp_path: Path) -> None:
             "--sample takes a number of bytes such as 4096, 512k, 100M or 2G, not 'often'",
         ),
         (["--sample", "-1"], "--sample takes a number of bytes such as 4096, 512k, 100M or 2G, not '-1'"),
-        (["--duration", "0"], "--duration takes a number of seconds above 0, not '0'"),
+        (["--duration", "0"], "--duration takes a time above 0 such as 2.5s, 300ms or 10m, not '0'"),
         (["--max-size", "1"], "--max-size must be at least 64k"),
         (["--free-stacks", "--no-stacks"], "--free-stacks and --no-stacks exclude each other; drop one"),
     ],

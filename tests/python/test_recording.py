@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import heapwright
 import pytest
-from heapwright.cli import native_programs
+from heapwright.cli import native_programs, run_command
 from heapwright.cli.errors import InputError
 from heapwright.cli.record import collector_command
 from written_traces import BUILD, Command
@@ -89,6 +91,26 @@ def test_run_keeps_the_trace_when_asked(command: Command, tmp_path: Path) -> Non
     assert (tmp_path / "kept.heapwright").stat().st_mode & 0o777 == 0o600
 
 
+def test_run_takes_what_explain_and_record_take(command: Command, tmp_path: Path) -> None:
+    chosen = ["--site", "call_sites.cpp:11", "--no-stacks", "--html", str(tmp_path / "page.html")]
+    said = command("run", *chosen[:2], "--question", "volume", "--json", "--", PROGRAM)
+    sites = json.loads(said.out)["questions"]["volume"]["sites"]
+    assert [site["line"] for site in sites] == [11]
+    said = command("run", *chosen[2:], "--tree", "callers", "--", PROGRAM)
+    assert (said.code, "What stands out" in said.out) == (3, False)
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    said = command("run", "--duration", "1m", "--process", "nobody", "--", PROGRAM)
+    assert said.err == "heapwright: --process nobody was not recorded; known: call_sites\n"
+
+
+def test_run_records_a_running_process(command: Command) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        said = command("run", "--pid", process.pid, "--duration", "200ms", "--json")
+        process.kill()
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["summary"]["program"].endswith("sleep")
+
+
 def test_run_of_nothing(command: Command) -> None:
     said = command("run", "--", "/no/such/program")
     assert (said.code, said.err) == (
@@ -109,16 +131,21 @@ def test_what_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("option", "text", "passed_on"),
     [
-        ("duration", "10s", "10"),
-        ("duration", "500ms", "0.5"),
-        ("duration", "2", "2"),
-        ("max_size", "10MB", str(10 << 20)),
-        ("sample", "512KiB", str(512 << 10)),
-        ("sample", "1.5m", str(3 << 19)),
+        ("--duration", "10s", "10000000000ns"),
+        ("--duration", "500ms", "500000000ns"),
+        ("--duration", "0", "0ns"),
+        ("--max-size", "10MB", str(10 << 20)),
+        ("--sample", "512KiB", str(512 << 10)),
+        ("--sample", "1.5m", str(3 << 19)),
     ],
 )
-def test_times_and_sizes_are_read_as_everywhere(option: str, text: str, passed_on: str) -> None:
-    assert collector_command({option: text}, ["true"])[2] == passed_on
+def test_the_collector_gets_numbers(
+    monkeypatch: pytest.MonkeyPatch, option: str, text: str, passed_on: str
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(os, "execv", lambda _, line: seen.extend(line))
+    run_command(["record", option, text, "--", "true"])
+    assert seen[1:] == [option, passed_on, "--", "true"]
 
 
 def test_a_time_with_its_unit_ends_a_recording(command: Command, tmp_path: Path) -> None:

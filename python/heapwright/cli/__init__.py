@@ -82,17 +82,36 @@ def _run(arguments: list[str]) -> int:
             raise
         return _fail(_other_build(error))
     except Exception as error:
-        if not _is_for_the_user(error):
+        if _is_for_the_user(error):
+            return _fail(str(error))
+        if not (module := _older_module()):
             raise
-        return _fail(str(error))
+        return _fail(f"{module} is older than the clone's src/; {_AGAIN} ({type(error).__name__}: {error})")
     return code
+
+
+_AGAIN = "run `make build` in the clone, or install the package again"
 
 
 def _other_build(error: ImportError) -> str:
     """The compiled module of an editable installation did not follow its Python files, or is not there."""
     if error.path:
-        return f"{error.path} is of another version than heapwright's Python files; install heapwright again"
-    return "heapwright's compiled module is missing; install heapwright again"
+        return f"{error.path} is of another version than heapwright's Python files; {_AGAIN}"
+    return f"heapwright's compiled module is missing; {_AGAIN}"
+
+
+def _older_module() -> str:
+    """The compiled module in use, if it was built before the last change of the sources beside it; else "".
+
+    Its answers may then lack what the Python files read: any error can be the consequence."""
+    from pathlib import Path  # only after errors
+
+    module = getattr(sys.modules.get("heapwright._native"), "__file__", None)
+    sources = Path(__file__).resolve().parents[3] / "src"
+    if module is None or not (sources.parent / "CMakeLists.txt").is_file():
+        return ""
+    newest = max((file.stat().st_mtime for file in sources.rglob("*.?pp")), default=0.0)
+    return module if Path(module).stat().st_mtime < newest else ""
 
 
 def _out_of_memory() -> str:

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9}
+_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9}
+_TIMES |= {"min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_TIME = r"(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|ms|s|min|m|h|(?=\s*$))"
 
 
 def parse_size(option: str, text: str) -> int:
-    """4096, 4k, 1.5M, 2GiB."""
+    """4096, 4k, 1.5M, 10MB, 2GiB; a kilobyte is 1024 bytes however it is written."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*([kmgt]?)(?:i?b)?", text.strip(), re.IGNORECASE)
     if not found:
         raise InputError(f"{option} takes a number of bytes such as 4096, 64k or 2M, not '{text}'")
@@ -27,11 +29,16 @@ def parse_size(option: str, text: str) -> int:
 
 
 def parse_time(option: str, text: str) -> int:
-    """Nanoseconds from seconds, or from a number with ns, us, ms, s or min."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|ms|s|min|)", text.strip())
-    if not found:
-        raise InputError(f"{option} takes a time such as 2.5s, 300ms or 1min, not '{text}'")
-    return min(int(float(found[1]) * _TIMES[found[2]]), NO_LIMIT)
+    """Nanoseconds from seconds, or from numbers with ns, us, ms, s, m, min or h, as printed: 2 min 5 s."""
+    if not re.fullmatch(rf"(?:{_TIME}\s*)+", text.strip()):
+        raise InputError(f"{option} takes a time such as 2.5s, 300ms or 10m, not '{text}'")
+    total = sum(float(number) * _TIMES[unit] for number, unit in re.findall(_TIME, text.strip()))
+    return min(int(total), NO_LIMIT)
+
+
+def parse_moment(option: str, text: str) -> int:
+    """As parse_time. A negative time (-30s) counts back from the recording's end."""
+    return -parse_time(option, text[1:]) if text.startswith("-") else parse_time(option, text)
 
 
 def checked_pattern(option: str, text: str) -> str:
@@ -87,31 +94,29 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _begin_of(trace: Trace, text: str) -> int:
-    """A negative time (-30s) counts back from the recording's end."""
-    if text.startswith("-"):
-        return max(0, trace.end.time_ns - parse_time("--from", text[1:]))
-    return parse_time("--from", text) if text else 0
+def since_start(trace: Trace, moment_ns: int) -> int:
+    """What parse_moment read, in nanoseconds since the recording's start."""
+    return moment_ns if moment_ns >= 0 else max(0, trace.end.time_ns + moment_ns)
 
 
 def make_filter(
     trace: Trace,
-    from_: str = "",
-    until: str = "",
-    thread: Sequence[str] = (),
-    min_block: str = "",
-    max_block: str = "",
+    from_: int | None = None,
+    until: int | None = None,
+    thread: Sequence[str] | None = None,
+    min_block: int | None = None,
+    max_block: int | None = None,
     site: str = "",
     library: str = "",
     through: str = "",
 ) -> Filter:
-    """Builds a filter from the options' texts; "" = not given."""
+    """Builds a filter from the options; None or "" = not given."""
     chosen = Filter(
-        from_ns=_begin_of(trace, from_),
-        to_ns=parse_time("--until", until) if until else NO_LIMIT,
-        min_size_bytes=parse_size("--min-block", min_block) if min_block else 0,
-        max_size_bytes=parse_size("--max-block", max_block) if max_block else NO_LIMIT,
-        threads=find_threads(trace, thread),
+        from_ns=since_start(trace, from_ or 0),
+        to_ns=NO_LIMIT if until is None else since_start(trace, until),
+        min_size_bytes=min_block or 0,
+        max_size_bytes=NO_LIMIT if max_block is None else max_block,
+        threads=find_threads(trace, thread or ()),
         site=checked_pattern("--site", site),
         library=checked_pattern("--library", library),
         through=checked_pattern("--through", through),
@@ -119,18 +124,20 @@ def make_filter(
     if chosen.from_ns >= chosen.to_ns:
         raise InputError("--from must be before --until")
     if from_ and 0 < trace.end.time_ns < chosen.from_ns:
-        end = units.duration(trace.end.time_ns)
-        raise InputError(f"--from {from_} is after the recording's end, which is {end} after its start")
+        begin, end = units.duration(chosen.from_ns), units.duration(trace.end.time_ns)
+        raise InputError(f"--from {begin} is after the recording's end, which is {end} after its start")
     if chosen.min_size_bytes > chosen.max_size_bytes:
         raise InputError("--min-block must not exceed --max-block")
     return chosen
 
 
-def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str]) -> SiteOptions:
+def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str] | None) -> SiteOptions:
     """Checks the grouping options."""
     if depth < 1:
         raise InputError("--site-depth takes a number of at least 1")
-    return SiteOptions(depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip))
+    return SiteOptions(
+        depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip or ())
+    )
 
 
 _MOST_NAMED = 3

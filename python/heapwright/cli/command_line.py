@@ -42,7 +42,13 @@ _MAY_TAKE_A_PROGRAM = ("gate",)  # after --
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
 # Names from other tools, whose nearest spelling here is a different option.
-_OTHER_NAMES = {"--to": "--until", "--min-size": "--min-block", "--max-size": "--max-block"}
+_OTHER_NAMES = {
+    "--to": "--until",
+    "--min-size": "--min-block",
+    "--max-size": "--max-block",
+    "--for": "--duration",
+    "--force": "--despite-seccomp",
+}
 
 EXAMPLES = {
     "": (

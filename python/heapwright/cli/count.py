@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from heapwright.cli import native_programs
-from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.attached_count import attached_only, count_attached
 from heapwright.cli.counted import Intervals
 from heapwright.cli.dump_triggers import make_triggers
 from heapwright.cli.errors import InputError
-from heapwright.cli.options import Wide
+from heapwright.cli.options import SIZE, TIME, Wide
 from heapwright.cli.output import hint, make_console, print_json
+from heapwright.cli.record import DespiteSeccomp
 from heapwright.cli.streams import say
 from heapwright.live import counted_run, show
 from heapwright.live.choice import page_or_process
@@ -25,11 +25,13 @@ from heapwright.live.page import Page, PageError
 from heapwright.live.sampling import Dumper, Sampling
 
 _LEAST_INTERVAL_NS = 10**8
-_ROOM = "64M"
+_ROOM_BYTES = 64 << 20
 _LEAST_ROOM_BYTES = 1 << 20
 _MOST_BYTES = 1 << 40
 
-Interval = Annotated[str, typer.Option(metavar="TIME", help="Report on stderr at this interval.")]
+Interval = Annotated[
+    int | None, typer.Option(metavar="TIME", click_type=TIME, help="Report on stderr at this interval.")
+]
 Pid = Annotated[
     str,
     typer.Option(
@@ -38,20 +40,25 @@ Pid = Annotated[
         help="Count in a running process; if it already counts, read its counters.",
     ),
 ]
-For = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="With --pid: how long to count. Default: until Ctrl-C.")
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="With --pid: attach even if a seccomp filter might kill the process.")
+Duration = Annotated[
+    int | None,
+    typer.Option(
+        metavar="TIME", click_type=TIME, help="With --pid: how long to count. Default: until Ctrl-C."
+    ),
 ]
 Sample = Annotated[
-    str,
-    typer.Option(metavar="BYTES", help="Keep the stack of one block per BYTES allocated: for dump, serve."),
+    int | None,
+    typer.Option(
+        metavar="SIZE",
+        click_type=SIZE,
+        help="Keep the stack of one block per SIZE allocated: for dump, serve.",
+    ),
 ]
 DumpAbove = Annotated[
-    str,
+    int | None,
     typer.Option(
-        metavar="BYTES",
+        metavar="SIZE",
+        click_type=SIZE,
         help="With --sample: write the samples to PROGRAM.PID.heapwright when more than this is resident.",
     ),
 ]
@@ -64,9 +71,10 @@ DumpWhen = Annotated[
     ),
 ]
 Room = Annotated[
-    str,
+    int | None,
     typer.Option(
-        metavar="BYTES",
+        metavar="SIZE",
+        click_type=SIZE,
         help="With --sample: limit of the samples in /dev/shm, 64M by default; the oldest freed blocks "
         "go first.",
     ),
@@ -76,34 +84,34 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's 
 
 def count(
     context: typer.Context,
-    interval: Interval = "",
+    interval: Interval = None,
     pid: Pid = "",
-    duration: For = "",
-    force: Force = False,
-    sample: Sample = "",
-    dump_above: DumpAbove = "",
+    duration: Duration = None,
+    despite_seccomp: DespiteSeccomp = False,
+    sample: Sample = None,
+    dump_above: DumpAbove = None,
     dump_when: DumpWhen = None,
-    room: Room = "",
+    room: Room = None,
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
     """Count a program's heap calls on any allocator."""
-    interval_ns = parse_time("--interval", interval) if interval else 0
-    if interval and interval_ns < _LEAST_INTERVAL_NS:
+    if interval is not None and interval < _LEAST_INTERVAL_NS:
         raise InputError("--interval takes at least 0.1s")
-    seconds = parse_time("--for", duration) / 1e9 if duration else None
-    if seconds == 0:
-        raise InputError("--for takes a time above 0")
+    if duration == 0:
+        raise InputError("--duration takes a time above 0")
     if not pid:
-        if duration or force:
-            raise InputError("--for and --force need --pid; a started program is counted until it exits")
+        if duration or despite_seccomp:
+            raise InputError(
+                "--duration and --despite-seccomp need --pid; a started program is counted until it exits"
+            )
         if not context.args:
             raise InputError(
                 "name a program: heapwright count -- PROGRAM [ARGUMENTS], or a process with --pid"
             )
         sampling = _sampling(sample, dump_above, dump_when or [], room)
-        raise typer.Exit(_run(list(context.args), sampling, interval_ns / 1e9, json, wide))
-    if sample or dump_above or dump_when or room:
+        raise typer.Exit(_run(list(context.args), sampling, (interval or 0) / 1e9, json, wide))
+    if any(given is not None for given in (sample, dump_above, dump_when, room)):
         raise InputError(
             "--sample, --dump-above, --dump-when and --room need a program to start; "
             "heapwright record --pid PID --sample 512k samples a running process"
@@ -115,24 +123,26 @@ def count(
     except PageError as error:
         raise InputError(str(error)) from None
     if isinstance(found, int):
-        count_attached(found, seconds, interval_ns / 1e9, force, json, wide)
+        seconds = duration / 1e9 if duration else None
+        count_attached(found, seconds, (interval or 0) / 1e9, despite_seccomp, json, wide)
         return
-    attached_only({"--for": duration, "--interval": interval, "--force": force})
+    attached_only({"--duration": duration, "--interval": interval, "--despite-seccomp": despite_seccomp})
     _show_running(found, json, wide)
 
 
-def _sampling(sample: str, dump_above: str, dump_when: Sequence[str], room: str) -> Sampling | None:
-    if not sample:
-        if dump_above or dump_when:
-            option = "--dump-above" if dump_above else "--dump-when"
-            raise InputError(f"{option} needs --sample BYTES: it writes the samples")
-        if room:
-            raise InputError("--room needs --sample BYTES: it limits the samples")
+def _sampling(
+    mean_bytes: int | None, dump_above: int | None, dump_when: Sequence[str], room: int | None
+) -> Sampling | None:
+    if mean_bytes is None:
+        if dump_above is not None or dump_when:
+            option = "--dump-above" if dump_above is not None else "--dump-when"
+            raise InputError(f"{option} needs --sample SIZE: it writes the samples")
+        if room is not None:
+            raise InputError("--room needs --sample SIZE: it limits the samples")
         return None
-    mean_bytes = parse_size("--sample", sample)
     if mean_bytes == 0:
         raise InputError("--sample takes a number of bytes above 0")
-    room_bytes = parse_size("--room", room or _ROOM)
+    room_bytes = _ROOM_BYTES if room is None else room
     if room_bytes < _LEAST_ROOM_BYTES:
         raise InputError("--room takes 1M or more")
     if max(mean_bytes, room_bytes) > _MOST_BYTES:

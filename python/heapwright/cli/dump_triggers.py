@@ -15,10 +15,10 @@ from heapwright.live.triggers import Cgroup, Growth, Oom, Pressure, Resident, Tr
 _LEAST_GROWTH_NS = 10**9
 
 
-def make_triggers(above: str, when: Sequence[str]) -> list[Trigger]:
+def make_triggers(above_bytes: int | None, when: Sequence[str]) -> list[Trigger]:
     """Refuses the same kind twice: their files would have the same name."""
     triggers: list[Trigger] = []
-    if above and (above_bytes := parse_size("--dump-above", above)):
+    if above_bytes:
         triggers.append(Resident(above_bytes))
     for text in when:
         trigger = _trigger(text)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import (
+    ReportOptions,
     explain_trace,
     make_report_options,
     make_tree,
@@ -45,11 +47,20 @@ Suppressions = Annotated[
     typer.Option(metavar="FILE", help="Blocks that are not leaks: leak:PATTERN lines, as in LeakSanitizer."),
 ]
 MemoryLimit = Annotated[
-    str,
-    typer.Option(metavar="SIZE", help="The process's memory limit (2g): predicts when growth reaches it."),
+    int | None,
+    typer.Option(
+        metavar="SIZE",
+        click_type=options.SIZE,
+        help="The process's memory limit (2g): predicts when growth reaches it.",
+    ),
 ]
 At = Annotated[
-    str, typer.Option(metavar="TIME", help="Also show resident memory at this time (2.5s, 300ms).")
+    int | None,
+    typer.Option(
+        metavar="TIME",
+        click_type=options.MOMENT,
+        help="Also show resident memory at this time (2.5s; -30s: before the end).",
+    ),
 ]
 Replayed = Annotated[
     Path | None,
@@ -62,12 +73,10 @@ TreeFrom = Annotated[
     str, typer.Option("--tree", metavar="END", help=f"Show one call tree, from: {', '.join(ENDS)}.")
 ]
 Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums: {', '.join(MEASURES)}.")]
-Page = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write an offline HTML page instead of text."),
-]
 MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out smaller branches of the tree.")]
 
+
+_FILTERS = ("from_", "until", "thread", "min_block", "max_block", "site", "library", "through")
 
 OverTime = Annotated[
     bool,
@@ -101,17 +110,17 @@ def explain(
     top: Top = None,
     question: Questions = None,
     all_: All = False,
-    from_: options.From = "",
-    until: options.Until = "",
+    from_: options.From = None,
+    until: options.Until = None,
     thread: options.Threads = None,
-    min_block: options.MinBlock = "",
-    max_block: options.MaxBlock = "",
+    min_block: options.MinBlock = None,
+    max_block: options.MaxBlock = None,
     site: options.SitePattern = "",
     library: options.Library = "",
     through: options.Through = "",
     suppressions: Suppressions = None,
-    memory_limit: MemoryLimit = "",
-    at: At = "",
+    memory_limit: MemoryLimit = None,
+    at: At = None,
     replayed: Replayed = None,
     check: Check = None,
     tree: TreeFrom = "",
@@ -121,7 +130,7 @@ def explain(
     full_stacks: options.FullStacks = False,
     skip: options.Skip = None,
     debug_root: options.DebugRoot = None,
-    html: Page = None,
+    html: options.Page = None,
     force: options.Force = False,
     over_time: OverTime = False,
     brief: Brief = False,
@@ -129,16 +138,30 @@ def explain(
     wide: options.Wide = False,
 ) -> None:
     """Explain what the recorded program's heap cost, and where."""
-    _check_json(json, over_time, brief, tree)
-    check_page(html, force, json, question or [], tree)
-    known = read_suppressions(suppressions)
-    shown = make_tree(tree, measure, min_share)
-    wanted = make_report_options(top, question or [], json, wide, shown, known, memory_limit, at, all_)
-    wanted = wanted._replace(over_time=over_time, brief=brief, is_checked=check)
+    given = dict(locals())
+    del given["file"]
+    explain_file(file, wanted_of(given), given)
+
+
+def wanted_of(given: Mapping[str, Any]) -> ReportOptions:
+    """Checks the options of explain that need no trace; given: all of them, by their names above."""
+    top, questions, json, tree = given["top"], given["question"] or [], given["json"], given["tree"]
+    _check_json(json, given["over_time"], given["brief"], tree)
+    check_page(given["html"], given["force"], json)
+    known = read_suppressions(given["suppressions"])
+    shown = make_tree(tree, given["measure"], given["min_share"])
+    limit, at, wide = given["memory_limit"], given["at"], given["wide"]
+    wanted = make_report_options(top, questions, json, wide, shown, known, limit, at, given["all_"])
+    return wanted._replace(over_time=given["over_time"], brief=given["brief"], is_checked=given["check"])
+
+
+def explain_file(file: Path, wanted: ReportOptions, given: Mapping[str, Any]) -> None:
+    """Explains a trace, a folder or a session file. given: the options of explain."""
+    process, html, debug_root = given["process"], given["html"], given["debug_root"]
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:
-            if html is not None or brief:
+            if html is not None or wanted.brief:
                 raise InputError("--html and --brief cover one process: name it with --process")
             explain_processes(session, wanted)
             return
@@ -147,11 +170,11 @@ def explain(
         raise InputError("--process is for a folder or session file; this is the trace of one process")
     else:
         trace = open_trace(file, debug_root)
-    wanted = wanted._replace(replayed=read_replayed(replayed, trace))
-    chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
-    sites = make_site_options(site_depth, full_stacks, skip or [])
+    wanted = wanted._replace(replayed=read_replayed(given["replayed"], trace))
+    chosen = make_filter(trace, **{name: given[name] for name in _FILTERS})
+    sites = make_site_options(given["site_depth"], given["full_stacks"], given["skip"])
     if html is not None:
-        write_page(trace, chosen, sites, wanted, html, force)
+        write_page(trace, chosen, sites, wanted, html, given["force"])
         return
     explain_trace(trace, chosen, sites, wanted)
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import check_answered, one_of, parse_size, parse_time
+from heapwright.cli.arguments import check_answered, one_of, since_start
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
@@ -85,8 +85,8 @@ def make_report_options(
     wide: bool = False,
     shown: tree.Wanted | None = None,
     suppressions: tuple[str, ...] = (),
-    limit: str = "",
-    at: str = "",
+    limit_bytes: int | None = None,
+    at_ns: int | None = None,
     is_whole: bool = False,
 ) -> ReportOptions:
     """Checks the options. A tree without a question is shown alone; without both, text is one screen."""
@@ -94,14 +94,13 @@ def make_report_options(
         raise InputError("--top takes a number of at least 1")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
     asked = names or (() if shown else explaining.NAMES)
-    limit_bytes = parse_size("--memory-limit", limit) if limit else 0
-    at_ns = parse_time("--at", at) if at else NO_LIMIT
     if is_whole and (names or shown or as_json):
         raise InputError("--all is the whole report as text; it excludes --question, --tree and --json")
     is_screen = not (is_whole or names or shown or as_json)
     rows = ReportOptions().top if top is None else top
-    found = ReportOptions(rows, asked, as_json, wide, shown, suppressions, limit_bytes, at_ns)
-    return found._replace(is_screen=is_screen, screen_rows=top)
+    found = ReportOptions(rows, asked, as_json, wide, shown, suppressions, limit_bytes or 0)
+    found = found._replace(is_screen=is_screen, screen_rows=top)
+    return found if at_ns is None else found._replace(at_ns=at_ns)
 
 
 def read_suppressions(file: Path | None) -> tuple[str, ...]:
@@ -134,7 +133,9 @@ def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: Repo
     """Reads the trace and prints the explanation."""
     check_answered(trace, wanted.tree.measure if wanted.tree else "")
     read_symbols(trace, chosen, sites)
-    reading = trace.begin_facts(chosen, sites, at_ns=wanted.at_ns, wants_activity=wanted.over_time)
+    reading = trace.begin_facts(
+        chosen, sites, at_ns=since_start(trace, wanted.at_ns), wants_activity=wanted.over_time
+    )
     explain_facts(trace, reading, chosen, sites, wanted)
 
 
@@ -154,6 +155,11 @@ def explain_facts(
         from heapwright.cli import judge  # the replay's modules are needed only here
 
         answers = judge.checked(trace, answers)
+    show(answers, wanted)
+
+
+def show(answers: explaining.Report, wanted: ReportOptions) -> None:
+    """Prints the explanation in the wanted form, and what to type next."""
     document = explaining.explain(answers, wanted.questions, wanted.tree)
     if wanted.as_json and wanted.over_time:
         document["over_time"] = over_time.answer(answers)
@@ -186,7 +192,7 @@ def make_report(
         wanted.top,
         wanted.suppressions,
         wanted.limit_bytes,
-        wanted.at_ns,
+        since_start(trace, wanted.at_ns),
         wanted.replayed,
     )
 

@@ -60,8 +60,8 @@ def export(
     output: Output = None,
     measure: Measure = "",
     table: Table = "",
-    from_: options.From = "",
-    until: options.Until = "",
+    from_: options.From = None,
+    until: options.Until = None,
     thread: options.Threads = None,
     site: options.SitePattern = "",
     library: options.Library = "",
@@ -78,7 +78,7 @@ def export(
     For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet;
     or as a trace with embedded symbol names, to read on another machine.
     """
-    filters = from_ or until or thread or site or library
+    filters = from_ is not None or until is not None or thread or site or library
     if one_of("format", to, (*FORMATS, "trace")) == "trace":
         of_others = {"--measure": measure, "--table": table, "--fleet": fleet, "a filter": filters}
         of_others |= {"--service": service, "--service-version": service_version}
@@ -104,7 +104,7 @@ def export(
         raise InputError(f"{target} is the trace itself; name another file with --output")
     if json and is_stdout(target):
         raise InputError("--json and --output - both write to standard output; name a file with --output")
-    chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
+    chosen = make_filter(trace, from_, until, thread, site=site, library=library)
     trace = _with_symbols(trace, anonymize)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:

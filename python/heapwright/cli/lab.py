@@ -43,10 +43,7 @@ def lab(
     ] = "",
     runs: Runs = 0,
     json: options.Json = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write an offline HTML page with charts; - is standard output."),
-    ] = None,
+    html: options.Page = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter of the load. Repeatable."),

@@ -8,21 +8,38 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from click import Context, Parameter, ParamType
 
-from heapwright.cli.arguments import parse_time
+from heapwright.cli.arguments import parse_moment, parse_size, parse_time
+from heapwright.cli.errors import InputError
 
 
-def seconds_of(option: str) -> Callable[[str], float]:
-    """What reads the option's times, as all of them are read, in seconds; a default comes as a number."""
-    return lambda text: parse_time(option, str(text)) / 1e9
+class Kind(ParamType):
+    """A kind of value that every option reads alike."""
 
+    def __init__(self, name: str, read: Callable[[str, str], float]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: object, param: Parameter | None, ctx: Context | None) -> object:
+        """The number; a default is one."""
+        if not isinstance(value, str):
+            return value
+        option = param.opts[0] if param is not None else self.name
+        if not value:
+            raise InputError(f"{option} must not be empty")  # an unset variable in a script
+        return self._read(option, value)
+
+
+SIZE = Kind("SIZE", parse_size)  # bytes
+TIME = Kind("TIME", parse_time)  # nanoseconds
+SECONDS = Kind("TIME", lambda option, text: parse_time(option, text) / 1e9)
+MOMENT = Kind("TIME", parse_moment)  # nanoseconds since the start; negative: before the end
 
 Limit = Annotated[
     float,
     typer.Option(
-        metavar="TIME",
-        parser=seconds_of("--limit"),
-        help="A run longer than this (90s, 10min) counts as hung.",
+        metavar="TIME", click_type=SECONDS, help="A run longer than this (90s, 10m) counts as hung."
     ),
 ]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by heapwright record.")]
@@ -36,7 +53,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 Markdown = Annotated[bool, typer.Option("--md", help="Print Markdown, for a pull request.")]
 Page = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Also write an offline HTML page."),
+    typer.Option(
+        "--html", metavar="FILE", help="Also write an offline HTML page; - is standard output, for it alone."
+    ),
 ]
 DebugRoot = Annotated[
     Path | None,
@@ -45,18 +64,36 @@ DebugRoot = Annotated[
     ),
 ]
 From = Annotated[
-    str,
-    typer.Option("--from", metavar="TIME", help="Only calls from this time on (2.5s; -30s: before the end)."),
+    int | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        click_type=MOMENT,
+        help="Only calls from this time on (2.5s; -30s: before the end).",
+    ),
 ]
-Until = Annotated[str, typer.Option("--until", metavar="TIME", help="Only calls up to this time (300ms).")]
+Until = Annotated[
+    int | None,
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        click_type=MOMENT,
+        help="Only calls up to this time (300ms; -30s: before the end).",
+    ),
+]
 Threads = Annotated[
     list[str] | None,
     typer.Option(
         "--thread", metavar="THREAD", help="Only this thread: number, kernel id or name. Repeatable."
     ),
 ]
-MinBlock = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at least this size (64k).")]
-MaxBlock = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at most this size.")]
+MinBlock = Annotated[
+    int | None,
+    typer.Option(metavar="SIZE", click_type=SIZE, help="Only blocks of at least this size (64k)."),
+]
+MaxBlock = Annotated[
+    int | None, typer.Option(metavar="SIZE", click_type=SIZE, help="Only blocks of at most this size.")
+]
 SitePattern = Annotated[
     str, typer.Option("--site", metavar="REGEX", help="Only call sites whose function or file:line matches.")
 ]

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from heapwright.cli import native_programs
-from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.errors import InputError
+from heapwright.cli.options import SIZE, TIME, Force
 from heapwright.live.processes import find_by_name, may_be_process
 
 Output = Annotated[
@@ -24,7 +24,6 @@ Output = Annotated[
         "(the program's output then goes to standard error).",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Children = Annotated[bool, typer.Option("--children", help="Also record child processes, one file each.")]
 FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call stack of every free.")]
 NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
@@ -47,10 +46,18 @@ Snapshot = Annotated[
 ]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
-    str, typer.Option(metavar="BYTES", help="Sample: record one block per BYTES allocated, on average.")
+    int | None,
+    typer.Option(
+        metavar="SIZE", click_type=SIZE, help="Sample: record one block per SIZE allocated, on average."
+    ),
 ]
-MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Stop recording at this total file size.")]
-Duration = Annotated[str, typer.Option(metavar="TIME", help="Stop recording after this time (90s, 10min).")]
+MaxSize = Annotated[
+    int | None, typer.Option(metavar="SIZE", click_type=SIZE, help="Stop recording at this total file size.")
+]
+Duration = Annotated[
+    int | None,
+    typer.Option(metavar="TIME", click_type=TIME, help="Stop recording after this time (90s, 10m)."),
+]
 Control = Annotated[
     str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
 ]
@@ -89,9 +96,9 @@ def record(
     when_full: WhenFull = "",
     snapshot: Snapshot = "",
     max_frames: MaxFrames = "",
-    sample: Sample = "",
-    max_size: MaxSize = "",
-    duration: Duration = "",
+    sample: Sample = None,
+    max_size: MaxSize = None,
+    duration: Duration = None,
     control: Control = "",
     paused: Paused = False,
     keep_arguments: KeepArguments = False,
@@ -135,24 +142,17 @@ def program_of(context: typer.Context, command: str) -> list[str]:
     return list(context.args)
 
 
-def _as_number(option: str, text: str) -> str:
-    """Times in seconds and sizes in bytes, as every option reads them; the collector takes numbers."""
-    if option == "--duration":
-        return f"{parse_time(option, text) / 1e9:.9g}"
-    return str(parse_size(option, text)) if option in ("--sample", "--max-size") else text
-
-
-def collector_command(options: Mapping[str, str | bool], program: list[str]) -> list[str]:
-    """The collector's command line. Options have the same names there; "" and False are left out.
+def collector_command(options: Mapping[str, str | int | None], program: list[str]) -> list[str]:
+    """The collector's command line. Options have the same names there; "", None and False are left out.
 
     program: empty for a running process."""
     command = [str(native_programs.find())]
     if not program:  # the collector starts it
         native_programs.find(native_programs.ATTACHER)
     for name, value in options.items():
-        if value:
-            option = "--" + name.replace("_", "-")
-            command.append(option)
-            if value is not True:
-                command.append(_as_number(option, str(value)))
+        if value in ("", None) or value is False:
+            continue
+        command.append("--" + name.replace("_", "-"))
+        if value is not True:
+            command.append(f"{value}ns" if name == "duration" else str(value))
     return [*command, "--", *program] if program else command

@@ -50,7 +50,7 @@ Idle = Annotated[
     float,
     typer.Option(
         metavar="TIME",
-        parser=options.seconds_of("--idle"),
+        click_type=options.SECONDS,
         help="Time after the last call for memory to be returned.",
     ),
 ]

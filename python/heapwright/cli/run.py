@@ -7,23 +7,22 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
+from heapwright.cli import explain as explaining
 from heapwright.cli import record as recording
-from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
-from heapwright.cli.explain import All, Check, Questions, Top
-from heapwright.cli.explanation import explain_trace, make_report_options
-from heapwright.cli.options import Wide
+from heapwright.cli.explain import explain_file, wanted_of
+from heapwright.cli.explanation import ReportOptions
 from heapwright.cli.output import hint, is_written_through
-from heapwright.cli.record import collector_command, program_of
+from heapwright.cli.record import collector_command, process_of, program_of
 from heapwright.cli.recorded_files import files_of, main_file
 from heapwright.cli.streams import give_up_output, say
-from heapwright.model import Filter, SiteOptions
 
 Keep = Annotated[
     str, typer.Option("--output", "-o", metavar="PATTERN", help="Keep the trace: %p process id, %e program.")
@@ -32,61 +31,75 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print the explanation as JSON; the program's output goes to stderr.")
 ]
 
-_NOT_RECORDING = ("context", "output", "all_", "check", "json", "wide")
+_NOT_HERE = ("context", "file", "quiet")  # the program is recorded, and quietly
 
 
-def run(
-    context: typer.Context,
-    output: Keep = "",
-    force: recording.Force = False,
-    children: recording.Children = False,
-    free_stacks: recording.FreeStacks = False,
-    no_durations: recording.NoDurations = False,
-    max_frames: recording.MaxFrames = "",
-    sample: recording.Sample = "",
-    max_size: recording.MaxSize = "",
-    duration: recording.Duration = "",
-    keep_arguments: recording.KeepArguments = False,
-    no_residency: recording.NoResidency = False,
-    no_kernel_events: recording.NoKernelEvents = False,
-    no_settings: recording.NoSettings = False,
-    top: Top = None,
-    question: Questions = None,
-    all_: All = False,
-    check: Check = None,
-    json: AsJson = False,
-    wide: Wide = False,
-) -> None:
-    """Record a program, then explain it."""
-    options: dict[str, str | bool] = {
-        name: value
-        for name, value in locals().items()
-        if name not in ("context", "output", "all_", "check", "json", "wide")
-        and isinstance(value, str | bool)
-    }
-    wanted = make_report_options(top, question or [], json, wide, is_whole=all_)
-    wanted = wanted._replace(is_checked=check, hints=False)
-    program = program_of(context, "run")
+def run(context: typer.Context, **given: Any) -> None:
+    """Record a program, or a running process, then explain it."""
+    wanted = wanted_of(given)
+    if given["pid"] and context.args:
+        raise InputError("--pid records a running process: omit the program")
+    program = [] if given["pid"] else program_of(context, "run")
+    output = given["output"]
     if output and is_written_through(Path(output)):
         raise InputError(
             f"run reads the trace back, which is not possible from {output}; use heapwright record"
         )
+    options = {name: given[name] for name in signature(recording.record).parameters if name in given}
+    if given["pid"]:
+        options["pid"] = str(process_of(given["pid"]))
     with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
         pattern = output or str(Path(folder) / "%e.%p.heapwright")
         summary = Path(folder) / "summary.json"
-        extra: dict[str, str | bool] = {"output": pattern, "summary": str(summary), "quiet": True}
-        code = _wait_for(collector_command({**options, **extra}, program), json)
+        options |= {"output": pattern, "summary": str(summary), "quiet": True, "json": False}
+        code = _wait_for(collector_command(options, program), wanted.as_json)
         files = files_of(summary)
         if not files:
             raise typer.Exit(code)
-        main = main_file(files)
         try:
-            explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wanted)
+            _explain(files, wanted, given)
             sys.stdout.flush()
-            _say_next(files, main, output, program, json)
+            if not (wanted.as_json or output):
+                what = f"--pid {given['pid']}" if given["pid"] else f"-- {program[0]}"
+                hint(f"heapwright run --output trace.heapwright {what}   (keeps the trace)")
         except BrokenPipeError:
             give_up_output()  # the reader (`| head`) is gone; the program's exit code still counts
     raise typer.Exit(code)
+
+
+def _options() -> Signature:
+    """The options of record and of explain."""
+    both = dict(signature(recording.record, eval_str=True).parameters)
+    both |= signature(explaining.explain, eval_str=True).parameters
+    both["output"] = both["output"].replace(annotation=Keep)
+    both["json"] = both["json"].replace(annotation=AsJson)
+    both["wide"] = both.pop("wide")  # last, as everywhere
+    kept = [parameter for name, parameter in both.items() if name not in _NOT_HERE]
+    first = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    return Signature([first, *(one.replace(kind=Parameter.KEYWORD_ONLY) for one in kept)])
+
+
+cast(Any, run).__signature__ = _options()  # what typer declares
+
+
+def _explain(files: Sequence[dict[str, Any]], wanted: ReportOptions, given: Mapping[str, Any]) -> None:
+    """Explains the main process, or --process, without hints: the trace may not be kept."""
+    main = main_file(files)
+    if given["process"]:
+        named = [one for one in files if given["process"] in (str(one["process_id"]), _name_of(one))]
+        if not named:
+            names = ", ".join(sorted({_name_of(one) for one in files})[:5])
+            raise InputError(f"--process {given['process']} was not recorded; known: {names}")
+        main = main_file(named)
+    explain_file(Path(main["path"]), wanted._replace(hints=False), {**given, "process": ""})
+    if len(files) > 1 and not wanted.as_json:
+        say(f"{len(files)} processes were recorded; this was {main['program']}")
+    if given["output"] and not wanted.as_json:
+        hint(f"heapwright explain {main['path']} --question slow_calls")
+
+
+def _name_of(file: Mapping[str, Any]) -> str:
+    return Path(file["program"]).name
 
 
 def _wait_for(command: Sequence[str], program_to_stderr: bool) -> int:
@@ -99,16 +112,3 @@ def _wait_for(command: Sequence[str], program_to_stderr: bool) -> int:
         ).returncode
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _say_next(
-    files: Sequence[dict[str, Any]], main: dict[str, Any], output: str, program: Sequence[str], as_json: bool
-) -> None:
-    if as_json:
-        return
-    if len(files) > 1:
-        say(f"{len(files)} processes were recorded; this was {main['program']}")
-    if output:
-        hint(f"heapwright explain {main['path']} --question slow_calls")
-    else:
-        hint(f"heapwright run --output trace.heapwright -- {program[0]}   (keeps the trace)")

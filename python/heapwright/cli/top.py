@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.live import Live
 
-from heapwright.cli.arguments import one_of, parse_time
+from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
-from heapwright.cli.options import Wide
+from heapwright.cli.options import TIME, Wide
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.streams import say
 from heapwright.live import rates
@@ -27,7 +27,9 @@ _LEAST_INTERVAL_NS = 10**8
 
 Wanted = Annotated[str, typer.Argument(metavar="[PID|NAME]", help="One process. Default: all.")]
 Once = Annotated[bool, typer.Option("--once", help="Print one interval and exit.")]
-Interval = Annotated[str, typer.Option(metavar="TIME", help="Time between updates.")]
+Interval = Annotated[
+    int, typer.Option(metavar="TIME", click_type=TIME, show_default="1s", help="Time between updates.")
+]
 Sort = Annotated[str, typer.Option(metavar="KEY", help=f"Largest first: {', '.join(rates.SORT_KEYS)}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; implies --once.")]
 
@@ -35,22 +37,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; impl
 def top(
     process: Wanted = "",
     once: Once = False,
-    interval: Interval = "1s",
+    interval: Interval = 10**9,
     sort: Sort = "calls_per_s",
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
     """Show what counted processes are doing now."""
     one_of("key", sort, rates.SORT_KEYS)
-    interval_ns = parse_time("--interval", interval)
-    if interval_ns < _LEAST_INTERVAL_NS:
+    if interval < _LEAST_INTERVAL_NS:
         raise InputError("--interval takes at least 0.1s")
     try:
         looker = Looker(process, sort)
         if once or json or not sys.stdout.isatty():
-            _print_once(looker, interval_ns / 1e9, json, wide)
+            _print_once(looker, interval / 1e9, json, wide)
         else:
-            _go_on(looker, interval_ns / 1e9, wide)
+            _go_on(looker, interval / 1e9, wide)
     except PageError as error:
         raise InputError(str(error)) from None
 

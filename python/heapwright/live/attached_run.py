@@ -28,7 +28,7 @@ class AttachedRun:
     """Counting from the attachment on. Detaches on any end, including this process's death."""
 
     def __init__(self, attacher: Path, process: int, is_forced: bool) -> None:
-        command = [str(attacher), *(["--force"] if is_forced else []), str(process)]
+        command = [str(attacher), *(["--despite-seccomp"] if is_forced else []), str(process)]
         # A separate process group: Ctrl-C is for this process, which then ends counting properly.
         self._attacher = subprocess.Popen(
             command,
