@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from heapwright.explain import cause_words
+from heapwright.explain import QUESTIONS, cause_words
 from heapwright.explain.allocators import Allocator
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, Kinds
@@ -44,15 +44,15 @@ def test_the_cause_comes_first_and_the_others_with_what_excludes_them() -> None:
         )
     )
     assert rows[0] == (
-        "it is, 50.0 MiB",
+        "the cause, 50.0 MiB",
         "unused parts of huge pages: 64.0 MiB are on huge pages; no block has used these since the kernel "
         "filled them",
     )
     by_name = {text.partition(": ")[0]: (name, text) for name, text in rows}
     assert by_name["whole pages, not given back"][0] == "in part, 40.0 MiB"
-    assert by_name["beside live blocks"][0] == "not, 2.00 MiB"
+    assert by_name["beside live blocks"][0] == "little, 2.00 MiB"
     assert by_name["in further arenas"] == (
-        "not, 0 B",
+        "none",
         "in further arenas: 0 arenas besides the main heap",
     )
     assert "whole pages, kept by the allocator" not in by_name, "of other allocators"
@@ -100,3 +100,23 @@ def test_what_keeps_huge_pages_away(family: str, settings: dict[str, str], what:
     )
     found = next(one for one in remedies(Case(kinds, (), (), 0)) if one.kind == "huge_pages")
     assert (found.what, found.bytes, found.helps) == (what, 9 * MEBIBYTE, "yes")
+
+
+def test_what_is_the_recorders_is_named_in_the_sentence() -> None:
+    of = answer("glibc", "", live=64 * MEBIBYTE)
+    of |= dict.fromkeys(("free_bytes", "lasted_ns", "taken_again_bytes", "soon_ns", "time_ns"), 0)
+    of |= {"unknown_because": "", "has_unseen_calls": False, "verdict": "nothing", "holders": []}
+    assert "64.0 MiB resident at 0 ns, 3.00 MiB of it the recorder's, 64.0 MiB live" in cause_words.sentence(
+        of | {"recorder_bytes": 3 * MEBIBYTE}
+    )
+    assert "recorder" not in cause_words.sentence(of | {"recorder_bytes": 0})
+
+
+def test_every_further_table_of_a_question_has_a_title() -> None:
+    for question in QUESTIONS:
+        for number, table in enumerate(question.tables):
+            is_seen = any(column.label for column in table.columns)
+            assert not is_seen or bool(table.title) == (number > 0) or question.name == "held", (
+                question.name,
+                table.key,
+            )

@@ -427,7 +427,7 @@ def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
     answer = {
         "kinds": [{"kind": "live", "bytes": 9}, {"kind": "others", "bytes": 118 * MEBIBYTE}],
         "verdict": "unknown", "has_unseen_calls": True, "unknown_because": unseen[0],
-        "resident_bytes": 127 * MEBIBYTE, "free_bytes": 7168, "time_ns": 601_000_000,
+        "resident_bytes": 127 * MEBIBYTE, "recorder_bytes": 0, "free_bytes": 7168, "time_ns": 601_000_000,
     }  # fmt: skip
     (found,) = cause_words.findings(answer)
     assert found.text == f"unknown: 127 MiB resident at 601 ms, 9 B live of what was seen; {unseen[0]}"

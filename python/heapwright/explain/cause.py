@@ -55,6 +55,7 @@ class _Source(NamedTuple):
     number: int  # of the scan
     sites: list[tuple[Site, Separation]]
     largest_owner: str  # outside the heap
+    recorder_bytes: int
     lasted_ns: int
     taken_again_bytes: int
     unknown_because: str
@@ -65,7 +66,7 @@ def _source(report: Report) -> _Source:
     found = residency.source_of(report)
     if found.shown is None:
         why = "the recording has no scan of resident memory"
-        return _Source(report, None, None, 0, [], "", 0, 0, why, "unknown")
+        return _Source(report, None, None, 0, [], "", 0, 0, 0, why, "unknown")
     facts = report.facts
     kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
@@ -79,6 +80,7 @@ def _source(report: Report) -> _Source:
         found.number,
         separations(report, kinds, found.number),
         residency.largest_in_words(found),
+        residency.recorder_bytes(found),
         lasted,
         again,
         why,
@@ -314,6 +316,12 @@ QUESTION = Question(
         ),
         Column("soon_ns", "ns", value=lambda of, _: soon_ns(of.report)),
         _from("resident_bytes", "moment.resident_bytes"),
+        Column(
+            "recorder_bytes",
+            "bytes",
+            value=lambda of, _: of.recorder_bytes,
+            about="The part of resident_bytes that is the recorder's own: there is none without recording.",
+        ),
         _from("free_bytes", "free_bytes"),
         _from("trimmable_bytes", "trimmable_bytes"),
         Column(
@@ -342,8 +350,8 @@ QUESTION = Question(
             about="Remedies that would help here, and those that would not.",
         ),
         sites(
-            Column("pinned_bytes", "bytes", "pinned"),
-            Column("held_bytes", "bytes", "held"),
+            Column("pinned_bytes", "bytes", "free beside"),
+            Column("held_bytes", "bytes", "free below"),
             Column("blocks", "count", "blocks"),
             Column("usable_bytes", "bytes"),
             Column(
@@ -361,15 +369,16 @@ QUESTION = Question(
             ),
             Column("mean_age_ns", "ns", "mean age"),
             Column("mean_life_ns", "ns", "mean life", about="Of freed blocks."),
-            Column("saves_least_bytes", "bytes", "saves at least"),
+            Column("saves_least_bytes", "bytes", "returns at least"),
             Column("saves_most_bytes", "bytes", "at most"),
             Column("separates", Choice(SEPARATES)),
-            Column("", WORD, "separates", text=lambda row, _: row["separates"]),
+            Column("", WORD, "private heap helps", text=lambda row, _: row["separates"]),
             rows=lambda source: source.sites,
             about="Sites that pin or hold pages, and what a private heap would release.",
+            title="Sites whose blocks keep free memory resident, and what a private heap would return",
         ),
         sites(
-            Column("pinned_bytes", "bytes", "pinned"),
+            Column("pinned_bytes", "bytes", "free beside"),
             Column("pages", "count", "pages"),
             Column("blocks", "count", "blocks"),
             Column(
@@ -381,14 +390,16 @@ QUESTION = Question(
             rows=_ages,
             key="ages",
             about="Ages of the first sites' pages and blocks: a page is as old as its oldest block.",
+            title="How old the blocks on these pages are",
         ),
         sites(
-            Column("free_bytes", "bytes", "free without them"),
+            Column("free_bytes", "bytes", "would be free"),
             Column("blocks", "count", "blocks"),
             rows=_holders,
             key="holders",
             about="In the part with most free memory: the free memory that would lie above the last block "
             "without the blocks of this site and those before it.",
+            title="What would be free at the end of the fullest part, without these sites and those above",
         ),
         Table(
             "parts",
@@ -412,6 +423,7 @@ QUESTION = Question(
             ),
             _parts,
             about="The parts of the heap: the main heap, arenas, separately mapped blocks.",
+            title="Parts of the heap, and the free memory in each",
         ),
         sites(
             Column("time_ns", "ns", "at"),
@@ -419,6 +431,7 @@ QUESTION = Question(
             rows=_raises,
             key="raises",
             about="Frees that raised the C library's mmap threshold; the site had allocated the block.",
+            title="Frees that raised the size from which blocks are mapped alone, and whose block it was",
         ),
     ),
     prepare=_source,

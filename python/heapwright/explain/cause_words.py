@@ -41,7 +41,8 @@ def sentence(answer: Answer) -> str:
     resident = units.size(answer["resident_bytes"])
     by_kind = {row["kind"]: row["bytes"] for row in answer["kinds"]}
     live = units.size(by_kind[LIVE])
-    head = f"{resident} resident at {units.duration(answer['time_ns'])}, {live} live"
+    own = f", {units.size(answer['recorder_bytes'])} of it the recorder's" if answer["recorder_bytes"] else ""
+    head = f"{resident} resident at {units.duration(answer['time_ns'])}{own}, {live} live"
     if answer["has_unseen_calls"]:
         return f"unknown: {head} of what was seen; {answer['unknown_because']}"
     free = units.size(answer["free_bytes"])
@@ -155,7 +156,7 @@ def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
     asked = [row for row in answer["kinds"] if row["kind"] in {*FREE, "rounding", OTHERS} - others]
     rows = [
         (
-            f"{_answer_of(answer, row)}, {units.size(row['bytes'])}",
+            ", ".join((_answer_of(answer, row), *([units.size(row["bytes"])] if row["bytes"] else []))),
             widgets.Text(f"{row['name']}: {row['evidence']}"),
         )
         for row in sorted(asked, key=lambda row: row["kind"] != answer["cause"])
@@ -166,8 +167,10 @@ def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
 
 def _answer_of(answer: Answer, row: Answer) -> str:
     if row["kind"] == answer["cause"]:
-        return "it is"
-    return "in part" if share(row["bytes"], answer["resident_bytes"]) >= PART else "not"
+        return "the cause"
+    if not row["bytes"]:
+        return "none"
+    return "in part" if share(row["bytes"], answer["resident_bytes"]) >= PART else "little"
 
 
 def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
@@ -226,7 +229,8 @@ def notes(answer: Answer) -> list[str]:
         )
     if answer["sites"]:
         lines.append(
-            "separates: whether the site's blocks would pin less in a private heap; at least: if that "
-            "heap kept the site's peak size, at most: with the survivors packed"
+            "free beside: on pages that hold only the site's blocks; free below: before its last block, "
+            "where the heap cannot shrink. A private heap gives the site's blocks pages of their own: it "
+            "returns at least this if it stays as large as the site's peak, at most with the survivors packed"
         )
     return lines

@@ -95,6 +95,7 @@ QUESTION = Question(
                 lambda site, _: share(site.freed_by_other_thread, site.freed),
             ),
             rows=_Crossing.sites,
+            title="Whose blocks they are",
         ),
     ),
     prepare=_Crossing,

@@ -101,6 +101,7 @@ QUESTION = Question(
                 *_percentiles("allocation"),
             ),
             _by_size,
+            title="Allocations by size",
         ),
         sites(
             Column("", "count", "calls", text=lambda row, _: units.count(row["latency"]["calls"])),
@@ -108,6 +109,7 @@ QUESTION = Question(
             *_percentiles("latency", ("sum_ns", "p50_ns", "p99_ns", "max_ns")),
             rows=_by_site,
             key="by_site",
+            title="By call site",
         ),
     ),
     notes=_notes,

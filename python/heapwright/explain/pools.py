@@ -160,6 +160,7 @@ QUESTION = Question(
             "regions",
             (Column("bytes", "bytes", "size"), Column("regions", "count", "regions"), named("region")),
             lambda found: found.regions,
+            title="Regions",
         ),
     ),
     prepare=_Named,

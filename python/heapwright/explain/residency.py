@@ -94,6 +94,16 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
     return rows[: source.report.top]
 
 
+def recorder_bytes(source: Source) -> int:
+    """What the recorder itself keeps resident in the program: its library, lanes and tables."""
+    facts = source.report.facts
+    return sum(
+        owner.anonymous_bytes + owner.file_bytes
+        for owner in facts.resident_owners
+        if owner.scan == source.number and facts.resident_names[owner.kind] == "recorder"
+    )
+
+
 def largest_in_words(source: Source) -> str:
     """The largest holder outside the heap, counting the program's own mappings as one; "" without any."""
     facts = source.report.facts
@@ -264,14 +274,15 @@ QUESTION = Question(
     (
         Table("moments", _MOMENT, _moments, about="Scans: most resident, most live, last."),
         sites(
-            Column("pinned_bytes", "bytes", "pinned"),
-            Column("held_bytes", "bytes", "held below the top"),
+            Column("pinned_bytes", "bytes", "free beside"),
+            Column("held_bytes", "bytes", "free below the top"),
             Column("blocks", "count", "blocks"),
             Column("live_bytes", "bytes", "live"),
             Column("pages", "count", "pages of its own"),
             rows=_pins,
             about="pinned: free on pages that hold only blocks of this site. held: resident in the C "
             "library's heap between the last block of any other site and the top, minus this site's blocks.",
+            title="Sites beside or below whose blocks memory is free",
         ),
         Table(
             "owners",
@@ -283,6 +294,7 @@ QUESTION = Question(
                 Column("", TEXT, "of", text=lambda row, _: f"{row['kind']} {row['name']}".strip()),
             ),
             owners_of,
+            title="Resident memory that is not the heap",
         ),
     ),
     prepare=source_of,

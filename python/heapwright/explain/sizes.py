@@ -117,6 +117,7 @@ QUESTION = Question(
             Column("max_bytes", "bytes", "max", sampled=OPEN),
             Column("counted", sampled=OPEN, about="Calls covered by the percentiles: see left_out_calls."),
             rows=_by_site,
+            title="Sizes by call site",
         ),
     ),
     findings=_findings,

@@ -245,7 +245,13 @@ QUESTION = Question(
         ),
         slow_sums.BY_SIZE,
         slow_sums.BY_SITE,
-        Table("patterns", _PATTERN, slow_causes.patterns, about="Causes that have a name."),
+        Table(
+            "patterns",
+            _PATTERN,
+            slow_causes.patterns,
+            about="Causes that have a name.",
+            title="Known patterns among them",
+        ),
         sites(
             Column("duration_ns", "ns", "time"),
             Column("kind", "word", "call", lambda call, _: KIND_NAMES[call.kind]),
@@ -263,6 +269,7 @@ QUESTION = Question(
             *STACK_COLUMNS,
             rows=_rows,
             key="calls",
+            title="The slowest, one by one",
         ),
     ),
     title_of=_title,

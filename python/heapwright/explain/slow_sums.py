@@ -150,6 +150,7 @@ BY_SIZE = Table(
     ),
     _by_size,
     about="The same calls by the size of their block.",
+    title="By size of the block",
 )
 BY_SITE = sites(
     *SUMS,
@@ -157,6 +158,7 @@ BY_SITE = sites(
     rows=_by_site,
     key="by_site",
     about="The same calls by site, most time first; for a free, where the block was allocated.",
+    title="By call site; for a free, where the block was allocated",
 )
 FURTHER_SITES = Column(
     "further_sites",

@@ -22,6 +22,7 @@ def sites(
     rows: Callable[[Any], Iterable[tuple[Site, Any]]] | None = None,
     key: str = "sites",
     about: str = "",
+    title: str = "",
 ) -> Table:
     """A table of sites: of those with the most of something, or of these rows."""
 
@@ -29,7 +30,7 @@ def sites(
         assert most is not None
         return report.top_sites(most)
 
-    return Table(key, columns, rows or with_most, of_sites=True, about=about)
+    return Table(key, columns, rows or with_most, of_sites=True, about=about, title=title)
 
 
 def size_range(heading: str) -> Column:
@@ -42,7 +43,14 @@ def size_range(heading: str) -> Column:
 
 
 def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
-    """The table as text, sampled figures with their intervals; None if there is nothing to show."""
+    """The table as text below its title, sampled figures with their intervals; None: nothing to show."""
+    drawn = _drawn(table, answer, is_sampled)
+    if drawn is None or not table.title:
+        return drawn
+    return widgets.Group(widgets.Text(table.title, style="bold"), drawn)
+
+
+def _drawn(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
     records: list[Answer] = answer[table.key]
     columns = estimates.shown_columns(table.columns) if is_sampled else table.columns
     if not terminal.headed(columns, answer):

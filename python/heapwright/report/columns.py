@@ -74,13 +74,17 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of an answer. of_sites: each row is a site and the row itself; the site's name is shown last."""
+    """Rows of an answer. of_sites: each row is a site and the row itself; the site's name is shown last.
+
+    title: the line above it; "" for the first of a question, whose own title says it.
+    """
 
     key: str
     columns: tuple[Column, ...]
     rows: Callable[[Any], Iterable[Row]]
     of_sites: bool = False
     about: str = ""
+    title: str = ""
 
 
 def added_later(_row: Row, _around: Record) -> Any:
