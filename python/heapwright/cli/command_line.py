@@ -69,6 +69,7 @@ EXAMPLES = {
         "heapwright explain ls.heapwright --from 1s --until 2.5s --thread main",
         "heapwright explain ls.heapwright --through 'print_dir' --full-stacks --top 3",
         "heapwright explain ls.heapwright --tree callers --measure time --min-share 5",
+        "heapwright explain ls.heapwright --browse",
     ),
     "run": ("heapwright run -- ls -l", "heapwright run --top 3 -o ls.heapwright -- ls -l"),
     "sql": (

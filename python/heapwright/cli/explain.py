@@ -12,6 +12,8 @@ import typer
 from heapwright import explain as explaining
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
+from heapwright.cli.browsing import browse as browse_trees
+from heapwright.cli.browsing import check_browse
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import (
     ReportOptions,
@@ -78,6 +80,9 @@ MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out smalle
 
 _FILTERS = ("from_", "until", "thread", "min_block", "max_block", "site", "library", "through")
 
+Browse = Annotated[
+    bool, typer.Option("--browse", help="Open the call trees on the terminal, with keys; ? lists them.")
+]
 OverTime = Annotated[
     bool,
     typer.Option("--over-time", help="With --json: add call paths, threads and latencies over time."),
@@ -123,6 +128,7 @@ def explain(
     at: At = None,
     replayed: Replayed = None,
     check: Check = None,
+    browse: Browse = False,
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -148,6 +154,7 @@ def wanted_of(given: Mapping[str, Any]) -> ReportOptions:
     top, questions, json, tree = given["top"], given["question"] or [], given["json"], given["tree"]
     _check_json(json, given["over_time"], given["brief"], tree)
     check_page(given["html"], given["force"], json)
+    check_browse(given)
     known = read_suppressions(given["suppressions"])
     shown = make_tree(tree, given["measure"], given["min_share"])
     limit, at, wide = given["memory_limit"], given["at"], given["wide"]
@@ -161,8 +168,8 @@ def explain_file(file: Path, wanted: ReportOptions, given: Mapping[str, Any]) ->
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:
-            if html is not None or wanted.brief:
-                raise InputError("--html and --brief cover one process: name it with --process")
+            if html is not None or wanted.brief or given["browse"]:
+                raise InputError("--html, --browse and --brief cover one process: name it with --process")
             explain_processes(session, wanted)
             return
         trace = find_process(session, process)
@@ -173,6 +180,9 @@ def explain_file(file: Path, wanted: ReportOptions, given: Mapping[str, Any]) ->
     wanted = wanted._replace(replayed=read_replayed(given["replayed"], trace))
     chosen = make_filter(trace, **{name: given[name] for name in _FILTERS})
     sites = make_site_options(given["site_depth"], given["full_stacks"], given["skip"])
+    if given["browse"]:
+        browse_trees(trace, chosen, sites, wanted)
+        return
     if html is not None:
         write_page(trace, chosen, sites, wanted, html, given["force"])
         return

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Trees of anything on a terminal, with keys."""

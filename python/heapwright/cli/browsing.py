@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""heapwright explain --browse: the call trees of a trace on a terminal, with keys."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from heapwright.cli.errors import InputError
+from heapwright.cli.explanation import ReportOptions, make_report, read_symbols
+from heapwright.model import Filter, SiteOptions, Trace
+from heapwright.model.extras import textual
+from heapwright.model.session import name_of
+from heapwright.terminal import spelling
+
+_EXCLUDED = ("json", "html", "question", "tree", "all_", "brief")
+
+
+def check_browse(given: Mapping[str, Any]) -> None:
+    """InputError if the trees cannot be shown here, or with options of what is printed."""
+    if not given["browse"]:
+        return
+    for name in _EXCLUDED:
+        if given[name]:
+            raise InputError(f"--browse shows trees with keys: omit --{name.rstrip('_')}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and spelling.shows_unicode(sys.stdout)):
+        raise InputError("--browse needs a terminal that shows Unicode; --tree callers prints a tree")
+    textual()
+
+
+def browse(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: ReportOptions) -> None:
+    """Reads the trace, then shows its trees until the user quits."""
+    read_symbols(trace, chosen, sites)
+    report = make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
+    from heapwright.browse.room import Room  # an extra
+    from heapwright.explain.browsed import CallTrees
+
+    Room(CallTrees(report, name_of(trace), trace.metadata.durations_recorded)).run()
