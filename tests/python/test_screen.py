@@ -91,7 +91,7 @@ def test_what_returns_something_comes_before_what_describes() -> None:
 
 
 def test_live_data_is_said_to_be_the_reason() -> None:
-    answer = {"verdict": "nothing", "kinds": []}
+    answer = {"verdict": "nothing", "kinds": [], "recorder_bytes": 0}
     moments = [
         {"time_ns": 10**9, "live_bytes": 1 << 20, "resident_bytes": 9 << 20},
         {"time_ns": 2 * 10**9, "live_bytes": 372 << 20, "resident_bytes": 400 << 20},
@@ -101,6 +101,11 @@ def test_live_data_is_said_to_be_the_reason() -> None:
     assert said == (
         "it is live data, 372 MiB of 400 MiB at 2.00 s; at the peak 300 MiB in 300 blocks of load"
     )
+    told = screen.why_resident(
+        answer | {"recorder_bytes": 3 << 20},
+        {"residency": {"moments": moments}, "peak": {"sites": [site]}},
+    )
+    assert "372 MiB of 400 MiB (3.00 MiB the recorder's) at 2.00 s" in told
     assert "unknown: samples" in screen.why_resident({"not_answered": "samples"}, {})
 
 

@@ -221,8 +221,9 @@ def why_resident(answer: Answer, answers: Answer) -> str:
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
+    own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
     return (
-        f"it is live data, {units.size(most['live_bytes'])} of {units.size(most['resident_bytes'])} at "
+        f"it is live data, {units.size(most['live_bytes'])} of {units.size(most['resident_bytes'])}{own} at "
         f"{units.duration(most['time_ns'])}; at the peak {units.size(site['live_bytes'])} in "
         f"{units.counted(site['live_blocks'], 'block')} of {site['name']}"
     )
