@@ -35,6 +35,7 @@ struct StackLives;
 struct SiteSizes;
 struct ReallocChains;
 struct MappingSite;
+struct OwnMoment;
 struct ReleaseRun;
 struct EmptiedSite;
 struct CopiedGrowth;
@@ -43,6 +44,7 @@ struct Residency;
 struct ResidentOwner;
 struct PinSite;
 struct PinAge;
+struct PinSet;
 struct HeapPart;
 struct PartHolder;
 struct ThresholdRaise;
@@ -85,11 +87,14 @@ struct Facts {
   std::vector<EmptiedSite> emptied_sites;      // most blocks first
   std::vector<CopiedGrowth> copied_growths;    // most steps first
   std::vector<MappingSite> mappings;           // most bytes first
+  std::vector<OwnMoment> own_moments;          // site by site, the largest first, in order of time
   std::vector<Residency> residency;            // in order of time; empty without scans or for sampled traces
   std::vector<ResidentOwner> resident_owners;  // of each scan, most bytes first
   std::vector<std::string> resident_names;
-  std::vector<PinSite> pins;                       // of each scan, most held or pinned bytes first
-  std::vector<PinAge> pin_ages;                    // of each of these pins, lowest age first
+  std::vector<PinSite> pins;     // of each scan, most held or pinned bytes first
+  std::vector<PinAge> pin_ages;  // of each of these pins, lowest age first
+  std::vector<PinSet> pin_sets;  // of each scan, most pinned bytes first
+  std::vector<std::uint64_t> pin_set_sites;
   std::vector<HeapPart> heap_parts;                // of each scan, most free bytes first
   std::vector<PartHolder> part_holders;            // of each part, from its end downwards
   std::vector<ThresholdRaise> threshold_raises;    // of the C library's mmap threshold, in order of time

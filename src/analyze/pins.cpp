@@ -16,6 +16,10 @@ constexpr std::uint64_t age_class_of(std::uint64_t age_ns) noexcept {
 }
 
 constexpr unsigned least_alignment_log2 = 6;
+// Further sets are not counted: sites that share pages at random have many.
+constexpr std::size_t most_sets_counted = 1 << 14;
+
+std::uint64_t alone(const PinSite& of) { return std::max(of.pinned_bytes, of.held_bytes); }
 
 }  // namespace
 
@@ -43,6 +47,47 @@ void Pins::add_page(std::uint32_t site, std::uint64_t free_bytes, std::uint64_t 
   age.pinned_bytes += free_bytes;
 }
 
+void SiteSet::add(std::uint32_t site) {
+  const auto end = sites.begin() + count;
+  const auto place = std::lower_bound(sites.begin(), end, site);
+  if (place != end && *place == site) return;
+  if (count == sites.size()) {
+    has_more = true;
+    return;
+  }
+  std::move_backward(place, end, end + 1);
+  *place = site;
+  ++count;
+}
+
+void Pins::add_shared_page(const SiteSet& sites, std::uint64_t free_bytes) {
+  if (sites.has_more || free_bytes == 0) return;
+  std::vector<std::uint32_t> key(sites.sites.begin(), sites.sites.begin() + sites.count);
+  auto found = sets_.find(key);
+  if (found == sets_.end()) {
+    if (sets_.size() == most_sets_counted) return;
+    found = sets_.emplace(std::move(key), Shared{}).first;
+  }
+  ++found->second.pages;
+  found->second.pinned_bytes += free_bytes;
+  for (const auto site : found->first) pins_[site].sums.shared_bytes += free_bytes;
+}
+
+void Pins::finish_sets(std::vector<PinSet>& sets, std::vector<std::uint64_t>& sites) const {
+  std::vector<const decltype(sets_)::value_type*> order;
+  for (const auto& entry : sets_) order.push_back(&entry);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->second.pinned_bytes > b->second.pinned_bytes;
+  });
+  order.resize(std::min(order.size(), most_sets));
+  for (const auto* entry : order) {
+    const auto first = static_cast<std::uint32_t>(sites.size());
+    sites.insert(sites.end(), entry->first.begin(), entry->first.end());
+    sets.push_back({0, first, static_cast<std::uint32_t>(entry->first.size()), entry->second.pages,
+                    entry->second.pinned_bytes});
+  }
+}
+
 void Pins::finish(const std::unordered_map<std::uint32_t, std::uint64_t>& held_by, std::vector<PinSite>& pins,
                   std::vector<PinAge>& ages) const {
   for (const auto& [site, pin] : pins_) {
@@ -55,16 +100,18 @@ void Pins::finish(const std::unordered_map<std::uint32_t, std::uint64_t>& held_b
     }
     const auto found = held_by.find(site);
     row.held_bytes = found == held_by.end() ? 0 : found->second;
-    if (row.pinned_bytes != 0 || row.held_bytes != 0) pins.push_back(row);
+    if (alone(row) != 0 || row.shared_bytes != 0) pins.push_back(row);
   }
   std::sort(pins.begin(), pins.end(), [](const PinSite& a, const PinSite& b) {
-    const auto of_a = std::max(a.pinned_bytes, a.held_bytes);
-    const auto of_b = std::max(b.pinned_bytes, b.held_bytes);
+    const auto of_a = std::max(alone(a), a.shared_bytes);
+    const auto of_b = std::max(alone(b), b.shared_bytes);
     return of_a != of_b ? of_a > of_b : a.site < b.site;
   });
   if (pins.size() > most_sites) {
     pins.resize(most_sites);
   }
+  std::stable_sort(pins.begin(), pins.end(),
+                   [](const PinSite& a, const PinSite& b) { return alone(a) > alone(b); });
   for (const auto& pin : pins) {
     for (auto [at_least_ns, age] : pins_.at(pin.site).ages) {
       age.site = pin.site;

@@ -14,17 +14,31 @@
 
 namespace heapwright::analyze {
 
+// The sites with blocks on one page, by number; has_more: some did not fit.
+struct SiteSet {
+  std::array<std::uint32_t, 8> sites = {};
+  std::uint32_t count = 0;
+  bool has_more = false;
+
+  void add(std::uint32_t site);
+};
+
 class Pins {
  public:
   void add_block(std::uint32_t site, const LiveBlock& block, std::uint64_t now_ns);
   // A page with blocks of this site only; its age is that of the oldest of them.
   void add_page(std::uint32_t site, std::uint64_t free_bytes, std::uint64_t age_ns);
+  // A page with blocks of these sites, at least two of them.
+  void add_shared_page(const SiteSet& sites, std::uint64_t free_bytes);
+  // Appends the sets of sites that share pages, most pinned bytes first.
+  void finish_sets(std::vector<PinSet>& sets, std::vector<std::uint64_t>& sites) const;
   // Appends the sites that pin or hold memory, most first, and their ages in the same order. held_by:
   // PinSite::held_bytes by site.
   void finish(const std::unordered_map<std::uint32_t, std::uint64_t>& held_by, std::vector<PinSite>& pins,
               std::vector<PinAge>& ages) const;
 
   static constexpr std::size_t most_sites = 64;
+  static constexpr std::size_t most_sets = 64;
 
  private:
   struct Pin {
@@ -34,7 +48,13 @@ class Pins {
     std::map<std::uint64_t, PinAge> ages;       // by at_least_ns
   };
 
+  struct Shared {
+    std::uint64_t pages = 0;
+    std::uint64_t pinned_bytes = 0;
+  };
+
   std::unordered_map<std::uint32_t, Pin> pins_;  // by site
+  std::map<std::vector<std::uint32_t>, Shared> sets_;
 };
 
 }  // namespace heapwright::analyze

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "analyze/facts/heap_parts.hpp"
+#include "analyze/facts/mappings.hpp"
 #include "analyze/facts/page_cells.hpp"
 #include "analyze/page_owners.hpp"
 
@@ -45,7 +47,11 @@ std::vector<std::size_t> scans_within(const order::Source& source, const Scope& 
 }  // namespace
 
 ResidencyJoin::ResidencyJoin(const order::Source& source, const Scope& scope)
-    : source_(source), scope_(scope), scans_(scans_within(source, scope)), touched_(source, scans_) {
+    : source_(source),
+      scope_(scope),
+      scans_(scans_within(source, scope)),
+      touched_(source, scans_),
+      own_memory_(source, scans_) {
   if (scope.weight.is_sampled()) {
     return;
   }
@@ -98,6 +104,7 @@ void ResidencyJoin::pass(const Blocks& blocks, const Mappings& mappings, std::ui
     close();
     return;
   }
+  own_memory_.look_at(scans_[at_], mappings);
   const bool joins = is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn();
   if (touched_.is_wanted()) touched_.look_at(scans_[at_], joins);
   if (joins) {
@@ -241,6 +248,13 @@ void ResidencyJoin::add_facts(const ResidentPages& pages, const Number& number_o
     age.scan = scan;
     facts.pin_ages.push_back(age);
   }
+  for (auto set : pages.pin_sets) {
+    set.scan = scan;
+    set.first += static_cast<std::uint32_t>(facts.pin_set_sites.size());
+    facts.pin_sets.push_back(set);
+  }
+  facts.pin_set_sites.insert(facts.pin_set_sites.end(), pages.pin_set_sites.begin(),
+                             pages.pin_set_sites.end());
   for (auto row : pages.untouched) {
     row.scan = scan;
     facts.untouched.push_back(row);
@@ -283,8 +297,10 @@ void ResidencyJoin::finish(const HeldPages& held, const HeldPages& large, Facts&
     facts.resident_names.emplace_back(name);
     return number;
   };
+  std::set<std::uint32_t> of_heaps;
   for (auto& one : joined_) {
     one.pages.finish(held, large);
+    of_heaps.merge(one.pages.stacks_with_blocks());
     if (cell_bytes_ != 0) {
       add_drawn(one.pages, number_of, facts);
     }
@@ -293,6 +309,7 @@ void ResidencyJoin::finish(const HeldPages& held, const HeldPages& large, Facts&
     }
   }
   facts.cell_bytes = cell_bytes_;
+  facts.own_moments = own_memory_.finish(scope_.sites, of_heaps);
 }
 
 }  // namespace heapwright::analyze

@@ -21,6 +21,7 @@
 #include "analyze/facts/residency.hpp"
 #include "analyze/held_pages.hpp"
 #include "analyze/mappings.hpp"
+#include "analyze/own_memory.hpp"
 #include "analyze/resident_pages.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
@@ -78,6 +79,7 @@ class ResidencyJoin {
   const Scope& scope_;
   std::vector<std::size_t> scans_;  // that may be joined, indices in the source
   TouchedPages touched_;
+  OwnMemory own_memory_;
   std::size_t at_ = 0;              // the next of them
   std::size_t largest_ = SIZE_MAX;  // index in the source
   std::size_t last_ = SIZE_MAX;

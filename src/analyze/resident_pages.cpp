@@ -140,7 +140,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   auto edge = page;  // blocks may overlap if a release was missed
   std::uint32_t site = 0;
   auto oldest_ns = scanned_at_ns_;
-  bool is_shared = false;
+  SiteSet sites;
   bool is_mapped = false;
   for (auto index = next_live_; index < live_.size() && live_[index].address < page_end; ++index) {
     const auto& block = live_[index];
@@ -150,7 +150,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
       continue;
     }
     const auto own = sites_->site_of(block.stack);
-    is_shared |= used != 0 && own != site;
+    if (used == 0 || own != site) sites.add(own);
     site = own;
     oldest_ns = std::min(oldest_ns, block.born_ns);
     is_mapped = heap_parts_.is_mapped(block);
@@ -171,8 +171,10 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   facts.rounding_bytes += used - requested;
   facts.partly_free_bytes += page_bytes - used;
   cells.end_page(page, page_bytes, page_bytes - used);
-  if (!is_shared) {
+  if (sites.count == 1) {
     pins_.add_page(site, page_bytes - used, scanned_at_ns_ - oldest_ns);
+  } else {
+    pins_.add_shared_page(sites, page_bytes - used);
   }
   return {page, page_end, used, is_mapped};
 }
@@ -227,6 +229,14 @@ bool ResidentPages::may_be_free(const EmptyRun& run) const {
   return run.owner.kind != OwnerKind::own_mapping || own_with_blocks_.contains(run.owner.own_begin);
 }
 
+std::set<std::uint32_t> ResidentPages::stacks_with_blocks() const {
+  std::set<std::uint32_t> stacks;
+  for (const auto& range : owners_.own()) {
+    if (own_with_blocks_.contains(range.begin)) stacks.insert(range.stack);
+  }
+  return stacks;
+}
+
 void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held,
                                  const HeldPages& large) {
   const bool is_free = may_be_free(run);
@@ -273,6 +283,7 @@ void ResidentPages::finish(const HeldPages& held, const HeldPages& large) {
     return a.anonymous_bytes + a.file_bytes > b.anonymous_bytes + b.file_bytes;
   });
   pins_.finish(heap_parts_.held_bytes(), pins, pin_ages);
+  pins_.finish_sets(pin_sets, pin_set_sites);
   finish_untouched();
   empty_ = {};
 }

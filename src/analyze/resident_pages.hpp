@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -43,6 +44,8 @@ class ResidentPages {
   std::vector<Owner> owners;
   std::vector<PinSite> pins;
   std::vector<PinAge> pin_ages;  // of pins, in their order
+  std::vector<PinSet> pin_sets;
+  std::vector<std::uint64_t> pin_set_sites;
   std::vector<UntouchedSite> untouched;
   PageCells cells;
 
@@ -53,6 +56,8 @@ class ResidentPages {
 
   // Only at the end is it known which pages ever held a block. `large`: pages of blocks of 128 KiB or more.
   void finish(const HeldPages& held, const HeldPages& large);
+  // Those that mapped a range with a live block: a heap, or a pool in one.
+  std::set<std::uint32_t> stacks_with_blocks() const;
 
  private:
   // Anonymous pages without a live block.

@@ -277,10 +277,38 @@ TEST(Residency, APageOfTwoSitesIsPinnedByNeither) {
   trace.malloc(0, 300, at(1), 992, 2);
   add_scan(trace, {{0, at(9), 20'000, 20'100, 0, 0}}, {anonymous(at(0), 2)}, {});
   const auto facts = facts_of(trace);
-  ASSERT_EQ(facts.pins.size(), 1U);
+  ASSERT_EQ(facts.pins.size(), 2U);
   EXPECT_EQ(facts.pins[0].site, 2U);
   EXPECT_EQ(facts.pins[0].pages, 1U);
   EXPECT_EQ(facts.pins[0].pinned_bytes, page - 1000);
+  EXPECT_EQ(facts.pins[1].site, 1U);
+  EXPECT_EQ(facts.pins[1].pages, 0U);
+  EXPECT_EQ(facts.pins[1].pinned_bytes, 0U);
+  EXPECT_EQ(facts.pins[1].shared_bytes, page - 2000);
+}
+
+TEST(Residency, SitesThatShareAPagePinItTogether) {
+  MemoryTrace trace;
+  for (const std::uint64_t at_page : {0, 1}) {
+    trace.malloc(0, 100 + at_page, at(at_page), 992, 3);
+    trace.malloc(0, 200 + at_page, at(at_page, 1000), 992, 1);
+    trace.malloc(0, 300 + at_page, at(at_page, 2000), 992, 3);
+  }
+  for (std::uint32_t site = 1; site <= 9; ++site)  // more than a set has
+    trace.malloc(0, 400 + site, at(2, site * 64), 56, site);
+  for (std::uint32_t site = 1; site <= 8; ++site) trace.malloc(0, 500 + site, at(3, site * 64), 56, site);
+  add_scan(trace, {{0, at(9), 20'000, 20'100, 0, 0}}, {anonymous(at(0), 4)}, {});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.pin_sets.size(), 2U);
+  const auto sites_of = [&](const PinSet& set) {
+    const auto first = facts.pin_set_sites.begin() + set.first;
+    return std::vector<std::uint64_t>(first, first + set.sites);
+  };
+  EXPECT_EQ(sites_of(facts.pin_sets[1]), (std::vector<std::uint64_t>{1, 3}));
+  EXPECT_EQ(facts.pin_sets[1].pages, 2U);
+  EXPECT_EQ(facts.pin_sets[1].pinned_bytes, 2 * (page - 3000));
+  EXPECT_EQ(facts.pin_sets[0].sites, 8U);
+  EXPECT_EQ(facts.pin_sets[0].pages, 1U);
 }
 
 TEST(Residency, TheScansWithTheMostAndTheLastAreJoined) {

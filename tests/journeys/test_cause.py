@@ -178,6 +178,19 @@ def test_a_planted_pin_is_found_with_what_its_own_heap_gives_back(record: Record
     assert answer["trimmable_bytes"] == pytest.approx(trimmed, abs=MEBIBYTE)
 
 
+def test_four_sites_that_pin_together_are_one_group(record: Record) -> None:
+    answer = cause_in(record("keeps_memory", "shared").trace().path)
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "scattered")
+    assert len(answer["joint_sites"]) == 4
+    assert all("part_of_survivor" in name for name in answer["joint_sites"])
+    real = run_alone("shared") - run_alone("no_shared")
+    assert answer["joint_bytes"] == pytest.approx(real, rel=0.1)
+    moved = remedy(answer, "blocks of these 4 sites in one private heap")
+    assert (moved["helps"], moved["bytes"]) == ("yes", pytest.approx(real, rel=0.1))
+    assert "by blocks of part_of_survivor" in answer["findings"][0]
+    assert "no single site" not in answer["findings"][0]
+
+
 def test_a_site_that_makes_what_stays_and_what_goes_is_not_separable(record: Record) -> None:
     recording = record("keeps_memory", "mixed")
     answer = cause_in(recording.trace().path)

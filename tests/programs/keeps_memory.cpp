@@ -3,6 +3,8 @@
 //
 //   pinned      a survivor on each page among temporaries of another site
 //   apart       the same, the survivors in a mapping of their own
+//   shared      survivors of four sites together on each page
+//   no_shared   the same, the survivors in a mapping of their own
 //   mixed       one site makes what stays and what goes, at random
 //   threshold   a free of one large block, after which large blocks come from the heap
 //   arenas      threads that each kept one block at the end of their arena
@@ -60,6 +62,24 @@ __attribute__((noinline)) void* survivor() {
   return touched(own_room - 208, 200);
 }
 
+// Four sites, a quarter of a survivor each; a different line for each keeps them apart.
+__attribute__((noinline)) void* part_of_survivor(int part) {
+  if (own_room != nullptr) {
+    own_room += 64;
+    return touched(own_room - 64, 50);
+  }
+  switch (part) {
+    case 0:
+      return touched(std::malloc(50), 50);
+    case 1:
+      return touched(std::malloc(51), 50);
+    case 2:
+      return touched(std::malloc(52), 50);
+    default:
+      return touched(std::malloc(53), 50);
+  }
+}
+
 __attribute__((noinline)) void* temporary() { return touched(std::malloc(424), 424); }
 
 __attribute__((noinline)) void* record() { return touched(std::malloc(600), 600); }
@@ -77,16 +97,18 @@ __attribute__((noinline)) void* block_of_thread() { return touched(std::malloc(1
 
 namespace {
 
-void pin(bool is_apart) {
+void pin(bool is_apart, bool is_shared) {
   if (is_apart) {
     own_room = static_cast<char*>(
-        mmap(nullptr, pages * 208, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mmap(nullptr, pages * 256, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   }
-  std::vector<void*> kept(pages);
+  std::vector<void*> kept;
+  kept.reserve(4 * pages);
   std::vector<void*> freed(pages * temporaries);
   for (int page = 0; page < pages; ++page) {
     for (int index = 0; index < temporaries; ++index) freed[page * temporaries + index] = temporary();
-    kept[page] = survivor();
+    if (!is_shared) kept.push_back(survivor());
+    for (int part = 0; part < (is_shared ? 4 : 0); ++part) kept.push_back(part_of_survivor(part));
   }
   for (void* block : freed) std::free(block);
   usleep(300'000);
@@ -150,7 +172,9 @@ void use_arenas() {
 int main(int count, char** arguments) {
   const std::string_view mode = count > 1 ? arguments[1] : "";
   if (mode == "pinned" || mode == "apart") {
-    pin(mode == "apart");
+    pin(mode == "apart", false);
+  } else if (mode == "shared" || mode == "no_shared") {
+    pin(mode == "no_shared", true);
   } else if (mode == "mixed") {
     mix();
   } else if (mode == "threshold") {

@@ -43,6 +43,9 @@ HEAP_BYTES = 64 * MEBIBYTE
 MAIN_HEAP = 0x10001000
 
 
+_COSTS = "costs time where it is used again"
+
+
 def zeros(of: Any, **fields: Any) -> Any:
     return of(*([0] * len(of._fields)))._replace(**fields)
 
@@ -106,7 +109,7 @@ def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[st
         "cause": "untrimmed",
         "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)],
     }
-    assert cause_words._best(answer) == f"at most 192 MiB less by {what}"
+    assert cause_words._best(answer) == f"at most 192 MiB less by {what}; {_COSTS}"
 
 
 def test_no_setting_from_outside_is_tried_against_the_programs_own() -> None:
@@ -168,10 +171,11 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
 
     trim = Remedy("trim", "malloc_trim(0)", 70 * MEBIBYTE, "yes", "")
     arenas = Remedy("arenas", "MALLOC_ARENA_MAX=1", 17 * MEBIBYTE, "partly", "")
-    assert best(arenas=arenas, trim=trim) == "at most 70.0 MiB less by malloc_trim(0)", "it returns most"
+    by_trim = f"at most 70.0 MiB less by malloc_trim(0); {_COSTS}"
+    assert best(arenas=arenas, trim=trim) == by_trim, "it returns most"
     near = arenas._replace(bytes=40 * MEBIBYTE)
     assert best(trim=trim, near=near) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "it needs no code"
-    assert best(trim=trim, near=refuted(near)) == "at most 70.0 MiB less by malloc_trim(0)"
+    assert best(trim=trim, near=refuted(near)) == by_trim
     assert best(near=refuted(near)) == "no setting returns it (a replay refutes MALLOC_ARENA_MAX=1)"
     assert best(near=near._replace(helps="unknown")) == "no setting returns it", "that is not known"
     less = ReplayedFigure("at the scan", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
@@ -180,6 +184,37 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     assert best(near=measured) == (
         "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), CPU time not known"
     )
+
+
+def test_what_gives_memory_back_costs_the_page_faults_of_using_it_again() -> None:
+    of = case({}, part(MAIN_HEAP, 40 * MEBIBYTE), untrimmed=40 * MEBIBYTE)
+    answer = {
+        "cause": "untrimmed",
+        "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of._replace(fault_ns=1000.0))],
+    }
+    trim = next(one for one in answer["remedies"] if one["kind"] == "trim")
+    assert trim["again_ns"] == 10_240_000, "10,240 pages"
+    assert cause_words._best(answer).endswith(
+        "; costs up to 10.2 ms of CPU time each time all of it is used again"
+    )
+    assert all(
+        one["again_ns"] == 0 for one in answer["remedies"] if one["kind"] in ("arenas", "move", "allocator")
+    )
+
+
+def test_the_delay_of_mimalloc_has_the_name_of_its_version() -> None:
+    for name, variable in (
+        ("mimalloc 2.0.9", "MIMALLOC_RESET_DELAY"),
+        ("mimalloc 1.7.6", "MIMALLOC_RESET_DELAY"),
+        ("mimalloc 1.8.2", "MIMALLOC_PURGE_DELAY"),
+        ("mimalloc 2.1.7", "MIMALLOC_PURGE_DELAY"),
+    ):
+        of = case({}, family="mimalloc", kept=40 * MEBIBYTE)
+        of = of._replace(kinds=of.kinds._replace(allocator=of.kinds.allocator._replace(name=name)))
+        assert remedy(of, "decay").what == f"{variable}=0"
+        set_already = of.kinds.allocator._replace(name=name, settings={variable: "0"})
+        of = of._replace(kinds=of.kinds._replace(allocator=set_already))
+        assert remedy(of, "decay").helps == "set already"
 
 
 def in_words(rows: list[dict[str, Any]], what: str) -> str:

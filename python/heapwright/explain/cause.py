@@ -23,12 +23,14 @@ from heapwright.explain.cause_words import (
     title,
 )
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, soon_ns, taken_again_bytes
+from heapwright.explain.joint_pins import JointPins, joint_pins
 from heapwright.explain.question import Question
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import HELPS, KINDS, Case, Remedy
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.separation import SEPARATES, Separation, separations
 from heapwright.explain.settings import thread_cache_bytes
+from heapwright.explain.site_names import site_name
 from heapwright.explain.tables import sites
 from heapwright.model.facts import HeapPart, PartHolder, PinAge, ThresholdRaise
 from heapwright.model.sites import Site
@@ -60,6 +62,7 @@ class _Source(NamedTuple):
     taken_again_bytes: int
     unknown_because: str
     verdict: str
+    joint: JointPins | None = None
 
 
 def _source(report: Report) -> _Source:
@@ -85,6 +88,7 @@ def _source(report: Report) -> _Source:
         again,
         why,
         verdict,
+        joint_pins(report, kinds, found.number),
     )
 
 
@@ -203,8 +207,10 @@ def _remedies(source: _Source) -> list[Remedy]:
         return []
     facts, raises = source.report.facts, raises_in_force(source.report)
     peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks
-    large_ns = int(large.bytes / _PAGE_BYTES * page_faults.cost_each_ns(source.report))
-    found = remedies(Case(source.kinds, raises, source.sites, peak_bytes, large.calls, large_ns))
+    fault_ns = page_faults.cost_each_ns(source.report)
+    large_ns = int(large.bytes / _PAGE_BYTES * fault_ns)
+    case = Case(source.kinds, raises, source.sites, peak_bytes, large.calls, large_ns, fault_ns, source.joint)
+    found = remedies(case)
     return [_judged(source.report, one) for one in found]
 
 
@@ -215,6 +221,12 @@ def _judged(report: Report, remedy: Remedy) -> Remedy:
     asked = [one for one in figures if one.unit == "ns" or one.label == replayed.AT_SCAN or not is_asked]
     judged = replayed.judgement(replayed.records(asked), 0, remedy.bytes or 0, report.base_ns)
     return remedy._replace(replayed=figures, judged=judged)
+
+
+def _joint_sites(source: _Source, _: Answer) -> list[str]:
+    if source.joint is None:
+        return []
+    return [site_name(source.report.sites[number]) for number in source.joint.sites]
 
 
 def _thread_caches(source: _Source, _: Answer) -> int:
@@ -260,6 +272,11 @@ REMEDY_COLUMNS = (
         Many(replayed.COLUMNS),
         value=lambda remedy, _: replayed.records(remedy.replayed),
         about="What a replay measured, if one was given (--replayed) or made (--check).",
+    ),
+    Column(
+        "again_ns",
+        "ns",
+        about="CPU time of the page faults if all that it returns is used once again; 0: none, or not known.",
     ),
     Column(
         "judged",
@@ -332,6 +349,14 @@ QUESTION = Question(
             "allocator, not known.",
         ),
         Column("verdict", Choice(_VERDICTS)),
+        Column(
+            "joint_bytes",
+            "bytes",
+            value=lambda of, _: of.joint.pinned_bytes if of.joint is not None else 0,
+            about="Free on pages with blocks of the joint_sites only, far more than one of them pins alone; "
+            "0: no such group of a few functions.",
+        ),
+        Column("joint_sites", Many("text"), value=_joint_sites),
         Column("cause", "text", value=_cause, about="The kind with most bytes, or empty."),
         Column(
             "holding_sites",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
-from heapwright.explain.remedy import SETTINGS, TOGETHER
+from heapwright.explain.remedy import GIVING_BACK, SETTINGS, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.report import units, widgets
 
@@ -83,6 +83,11 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
         more = f" and {units.counted(len(holders) - 1, 'other site')}" if len(holders) > 1 else ""
         # Each includes those before it: with the last one, they hold enough.
         return f"{size} of it held by {blocks} from {holders[-1]['name']}{more}"
+    if cause == "scattered" and answer["joint_bytes"]:
+        together = units.size(min(answer["joint_bytes"], by_kind[cause]))
+        first, *others = answer["joint_sites"]
+        more = f"{first} and {units.counted(len(others), 'other site')}"
+        return f"{size} of it beside live blocks, {together} by blocks of {more} together"
     if cause == "scattered" and answer["sites"]:
         site = answer["sites"][0]
         alone = units.size(min(site["pinned_bytes"], by_kind[cause]))  # headers are on its pages as well
@@ -103,8 +108,17 @@ def _best(answer: Answer) -> str:
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a private heap{together}{setting}"
-    said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else ""
+    said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else price(best)
     return f"{_gain(best)} less {how}{said}"
+
+
+def price(remedy: Answer) -> str:
+    """What giving memory back costs in time, where no replay has measured it."""
+    if remedy["kind"] not in GIVING_BACK:
+        return ""
+    if not remedy["again_ns"]:
+        return "; costs time where it is used again"
+    return f"; costs up to {units.duration(remedy['again_ns'])} of CPU time each time all of it is used again"
 
 
 def best_remedy(answer: Answer) -> Answer | None:

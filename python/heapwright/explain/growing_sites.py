@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from heapwright.explain import growth_kinds, leak_signs
 from heapwright.explain.growth_kinds import GROWING, LEAK, UNKNOWN, Verdict
+from heapwright.explain.outside_growth import outside_rows
 from heapwright.explain.report import Report
 from heapwright.model import Facts, Site
 from heapwright.model.site_series import SiteCourse, courses_of
@@ -79,6 +80,8 @@ class Growth:
         rising = [
             row.slope_bytes_per_s for row in self._rows.values() if row.is_sure and row.slope_bytes_per_s > 0
         ]
+        self.outside = outside_rows(report)
+        rising += [row.slope_bytes_per_s for _, row in self.outside]
         self.growth_bytes_per_s = math.fsum(rising)
 
     def _doubt(self) -> None:

@@ -17,6 +17,7 @@ from heapwright.report.columns import Choice, Column
 _NOT_KNOWN = -1
 _NONE = "–"
 _FINDINGS = 3
+_OUTSIDE = 2
 WEIGHT = 1.1  # before findings that are only large
 WEIGHT_UNKNOWN = 0.8
 _LEAST_TOLD = 0.02  # of the peak: growth worth a line on the first screen
@@ -54,12 +55,46 @@ def _to_limit(row: Answer, answer: Answer) -> str:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """Findings about certain growth; the question leaks reports sites with signs of a leak."""
-    growing = [row for row in answer["sites"] if _is_told(row, answer)][:_FINDINGS]
-    return [
-        Finding(WEIGHT_UNKNOWN if row["kind"] == UNKNOWN else WEIGHT, _sentence(row, answer))
-        for row in growing
+    """Findings about certain growth, the fastest first; the question leaks reports sites with signs of a
+    leak."""
+    told = [row for row in answer["sites"] if _is_told(row, answer)]
+    found = [
+        (
+            row["slope_bytes_per_s"],
+            Finding(WEIGHT_UNKNOWN if row["kind"] == UNKNOWN else WEIGHT, _sentence(row, answer)),
+        )
+        for row in told
     ]
+    found += [
+        (row["slope_bytes_per_s"], Finding(WEIGHT, outside_in_words(row, answer)))
+        for row in answer["outside"][:_OUTSIDE]
+    ]
+    found.sort(key=lambda one: -one[0])
+    return [finding for _, finding in found[:_FINDINGS]]
+
+
+def outside_in_words(row: Answer, answer: Answer) -> str:
+    """Growth that no heap call shows, and how to see its call sites."""
+    since = f" since {units.duration(row['since_ns'])}" if row["since_ns"] else ""
+    text = (
+        f"resident memory outside malloc grows by {units.rate(row['slope_bytes_per_s'])}{since}, to "
+        f"{units.size(row['end_bytes'])} mapped by {row['name']}"
+    )
+    left = _to_limit(row, answer)
+    text += f"; the limit is reached in {left}" if left != _NONE else ""
+    if row["again"]:
+        return f"{text}: run it again with {row['again']}, and each object is a call with its own site"
+    return f"{text}; --skip '{row['skip']}' names its callers" if row["skip"] else text
+
+
+def fastest_outside(answer: Answer) -> str:
+    """The growth outside malloc, if it is faster than that of all sites; "" otherwise."""
+    rates = [row["slope_bytes_per_s"] for row in answer.get("outside", ())]
+    of_sites = answer["growth_bytes_per_s"] - sum(rates) if rates else 0.0
+    if not rates or sum(rates) <= of_sites:
+        return ""
+    first = answer["outside"][0]
+    return f"it grows by {units.rate(sum(rates))} outside malloc, most by {first['name']}"
 
 
 def _is_told(row: Answer, answer: Answer) -> bool:
@@ -121,6 +156,8 @@ def _whole(value: float) -> int:
 
 
 def _gist(answer: Answer) -> str:
+    if outside := fastest_outside(answer):
+        return outside
     sure = [row for row in answer["sites"] if row["is_sure"] and row["slope_bytes_per_s"] > 0]
     if not sure:
         return "nothing certainly grows" if answer["sites"] else ""
@@ -135,7 +172,7 @@ QUESTION = Question(
         Column("used_bytes", "bytes", about="Memory that counts towards the limit at the end."),
         Column("used_is_resident", "flag", about="used_bytes is resident memory, otherwise live bytes."),
         Column("peak_bytes", "bytes", value=lambda growth, _: growth.peak_bytes),
-        Column("growth_bytes_per_s", "number", about="Of all sites that certainly grow."),
+        Column("growth_bytes_per_s", "number", about="Of all sites and own mappings that certainly grow."),
         Column(
             "to_limit_ns",
             "integer",
@@ -185,6 +222,31 @@ QUESTION = Question(
             ),
             rows=Growth.rows,
             about="Sites that held at least 1/500 of the peak, and those with a sign of a leak.",
+        ),
+        sites(
+            Column(
+                "slope_bytes_per_s",
+                "integer",
+                "growth",
+                lambda row, _: round(row.slope_bytes_per_s),
+                text=lambda row, _: units.rate(row["slope_bytes_per_s"]),
+            ),
+            Column(
+                "half_width_bytes_per_s", "integer", value=lambda row, _: _whole(row.half_width_bytes_per_s)
+            ),
+            Column("since_ns", "ns", about="The slope is from here to the end."),
+            Column("begin_bytes", "bytes", about="Then resident."),
+            Column("end_bytes", "bytes", "resident"),
+            Column("again", "text", about="The setting that makes each object a call; empty: none."),
+            Column("skip", "text", about="For --skip, which names its callers; empty: it has no name."),
+            Column(
+                "to_limit_ns",
+                "integer",
+                value=lambda row, of: _time_left_ns(of, row.slope_bytes_per_s),
+            ),
+            key="outside",
+            rows=lambda growth: growth.outside,
+            about="The program's own mappings that certainly grow in resident memory, by the site that maps.",
         ),
     ),
     prepare=Growth,

@@ -6,11 +6,13 @@ Remedies are only for the allocator in use, and not if already set.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import chain
 
 from heapwright.explain.glibc_remedies import given_back_at_end, is_kept_at_end, of_glibc
-from heapwright.explain.remedy import HELPS, PARTLY, TOGETHER, Case, Remedy, judged, set_already
+from heapwright.explain.joint_pins import JointPins
+from heapwright.explain.remedy import HELPS, PARTLY, TOGETHER, Case, Remedy, judged, priced, set_already
 from heapwright.explain.separation import Separation
 from heapwright.explain.settings import ARENA_MAX, HUGE_PAGES, TAKEN_AGAIN
 from heapwright.explain.site_names import site_name
@@ -29,6 +31,7 @@ def remedies(case: Case) -> list[Remedy]:
     """Remedies that help come first, most bytes first."""
     family = case.kinds.allocator.family
     found = [*_OF.get(family, _other)(case), *_for_any(case)]
+    found = [priced(case, one) for one in found]
     return sorted(found, key=lambda of: (HELPS.index(of.helps), -(of.bytes or 0)))
 
 
@@ -93,9 +96,24 @@ def _for_any(case: Case) -> list[Remedy]:
     huge = case.kinds.bytes_of["huge_pages"]
     if huge >= PARTLY * case.kinds.free_bytes and huge:
         found.append(judged(case, "huge_pages", _without_huge_pages(case), huge, _HUGE, ""))
-    if case.sites:
+    if case.joint is not None and case.joint.live_bytes <= case.joint.saves_most_bytes:
+        found.append(_moved_together(case, case.joint))
+    elif case.sites:
         found.append(_moved(case, *case.sites[0]))
     return found
+
+
+def _moved_together(case: Case, of: JointPins) -> Remedy:
+    most, least = of.saves_most_bytes, of.saves_least_bytes
+    found = judged(
+        case,
+        "move",
+        f"blocks of these {units.counted(len(of.sites), 'site')} in one private heap",
+        most,
+        f"at least {units.size(least)}: no single site keeps it, they do together",
+        f"{units.size(most)} at most: no few sites keep the rest",
+    )
+    return found._replace(least_bytes=least)
 
 
 def _without_huge_pages(case: Case) -> str:
@@ -136,6 +154,27 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
     )
 
 
+def _of_mimalloc(case: Case) -> list[Remedy]:
+    """By the version in use: the delay has another name since 1.8 and 2.1."""
+    name = delay_of_mimalloc(case.kinds.allocator.name)
+    return _keeping(f"{name}=0", {name: "0"})(case)
+
+
+def delay_of_mimalloc(name: str) -> str:
+    """The variable for the delay after which this mimalloc gives memory back.
+
+    >>> delay_of_mimalloc("mimalloc 2.0.9"), delay_of_mimalloc("mimalloc 1.8.2")
+    ('MIMALLOC_RESET_DELAY', 'MIMALLOC_PURGE_DELAY')
+    >>> delay_of_mimalloc("mimalloc 3.0.1"), delay_of_mimalloc("mimalloc")
+    ('MIMALLOC_PURGE_DELAY', 'MIMALLOC_PURGE_DELAY')
+    """
+    found = re.search(r" (\d+)\.(\d+)", name)
+    version = (int(found[1]), int(found[2])) if found else _PURGES_SINCE
+    is_old = version < (1, 8) or (2, 0) <= version < _PURGES_SINCE
+    return "MIMALLOC_RESET_DELAY" if is_old else "MIMALLOC_PURGE_DELAY"
+
+
+_PURGES_SINCE = (2, 1)
 _OF: dict[str, _Remedies] = {
     "glibc": of_glibc,
     "jemalloc": _keeping(
@@ -146,11 +185,7 @@ _OF: dict[str, _Remedies] = {
         "TCMALLOC_AGGRESSIVE_DECOMMIT=1, or ReleaseFreeMemory() from time to time",
         {"TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
     ),
-    "mimalloc": _keeping(
-        "MIMALLOC_PURGE_DELAY=0 (before 2.1: MIMALLOC_RESET_DELAY)",
-        {"MIMALLOC_PURGE_DELAY": "0"},
-        {"MIMALLOC_RESET_DELAY": "0"},
-    ),
+    "mimalloc": _of_mimalloc,
     "heapwright": _keeping(
         "HEAPWRIGHT_HEAP_MAINTENANCE=thread, HEAPWRIGHT_HEAP_DECAY_MS=0",
         {"HEAPWRIGHT_HEAP_MAINTENANCE": "thread", "HEAPWRIGHT_HEAP_DECAY_MS": "0"},

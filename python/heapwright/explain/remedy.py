@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heapwright.explain.cause_kinds import Kinds
+from heapwright.explain.joint_pins import JointPins
 from heapwright.explain.replayed import BOUND, ReplayedFigure
 from heapwright.explain.separation import Separation
 from heapwright.model.facts import ThresholdRaise
@@ -36,12 +37,17 @@ KINDS = (
 )
 # Those that need no change of the program.
 SETTINGS = frozenset({"unset", "arenas", "threshold", "end", "decay", "huge_pages"})
+# Those that give memory back: what is used again then costs page faults.
+GIVING_BACK = frozenset({"unset", "trim", "threshold", "end", "decay"})
+_PAGE_BYTES = 4096
 
 
 class Remedy(NamedTuple):
     """bytes: upper bound of the returned memory at the scan; None: not known. least_bytes: the certain part.
 
     replay_set: the argument of replay --set that tries it; "": none. judged: what a replay says of the bound.
+    again_ns: CPU time of the page faults if all that it returns is used once again; 0: it costs none, or not
+    known.
     """
 
     kind: str
@@ -53,12 +59,13 @@ class Remedy(NamedTuple):
     replay_set: str = ""
     replayed: Sequence[ReplayedFigure] = ()
     judged: str = BOUND
+    again_ns: int = 0
 
 
 class Case(NamedTuple):
     """What remedies are judged by.
 
-    peak_bytes: peak of live usable bytes.
+    peak_bytes: peak of live usable bytes. fault_ns: what a page fault costs; 0: not known.
     large_blocks: made in the heap since a free raised the threshold. large_ns: what their pages would cost if
     they were mapped separately; 0: not known.
     """
@@ -69,6 +76,8 @@ class Case(NamedTuple):
     peak_bytes: int
     large_blocks: int = 0
     large_ns: int = 0
+    fault_ns: float = 0.0
+    joint: JointPins | None = None
 
 
 def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) -> Remedy:
@@ -76,6 +85,13 @@ def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) 
     part = gain / max(1, case.kinds.free_bytes)
     helps = "yes" if part >= YES else "partly" if part >= PARTLY else "no"
     return Remedy(kind, what, gain, helps, why_not if helps == "no" else why)
+
+
+def priced(case: Case, remedy: Remedy) -> Remedy:
+    """With what it costs to use again what it returns."""
+    if remedy.kind not in GIVING_BACK:
+        return remedy
+    return remedy._replace(again_ns=int((remedy.bytes or 0) / _PAGE_BYTES * case.fault_ns))
 
 
 def set_already(kind: str, what: str, gain: int, value: str) -> Remedy:

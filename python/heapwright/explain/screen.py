@@ -211,7 +211,13 @@ def first_question(findings: Sequence[Answer]) -> str:
 
 
 def why_resident(answer: Answer, answers: Answer) -> str:
-    """Why memory is resident, in one sentence: live data first of all, where that is most of it."""
+    """Why memory is resident, in one sentence, and whether it grows where no heap call shows it."""
+    outside = growing.fastest_outside(answers.get("growth", {}))
+    return f"{_why_resident(answer, answers)}{'; ' if outside else ''}{outside}"
+
+
+def _why_resident(answer: Answer, answers: Answer) -> str:
+    """Live data first of all, where that is most of it."""
     if "not_answered" in answer:
         return f"unknown: {answer['not_answered']}"
     moments = answers.get("residency", {}).get("moments", ())

@@ -20,4 +20,12 @@ struct MappingSite {
   std::uint64_t reserved_at_end_bytes = 0;  // of at_end_bytes: PROT_NONE
 };
 
+// What was resident of all mappings of one such site, at one of up to 128 scans that are spread over the run.
+// Mappings that hold blocks are left out: they are a heap's.
+struct OwnMoment {
+  std::uint64_t time_ns = 0;
+  std::uint32_t site = 0;
+  std::uint64_t bytes = 0;
+};
+
 }  // namespace heapwright::analyze

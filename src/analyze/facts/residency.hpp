@@ -64,6 +64,17 @@ struct PinSite {
   // that far apart. 0: no such alignment.
   std::uint64_t aligned_bytes = 0;
   std::uint64_t age_sum_ns = 0;  // of its blocks
+  // Free bytes on pages with blocks of this site and of up to seven others.
+  std::uint64_t shared_bytes = 0;
+};
+
+// Resident pages with blocks of exactly these sites, two to eight.
+struct PinSet {
+  std::uint32_t scan = 0;   // of Facts::residency
+  std::uint32_t first = 0;  // of Facts::pin_set_sites
+  std::uint32_t sites = 0;  // how many, from there on, by number
+  std::uint64_t pages = 0;
+  std::uint64_t pinned_bytes = 0;  // free on these pages
 };
 
 // For one site that pins pages: what has an age from `at_least_ns` to less than ten times that.

@@ -9,6 +9,7 @@ from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
 from heapwright.explain.cause_kinds import kinds_at
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, taken_again_bytes
+from heapwright.explain.joint_pins import JointPins, joint_pins
 from heapwright.explain.report import Report
 from heapwright.explain.separation import most_saved
 from heapwright.report import units
@@ -26,6 +27,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
     lasted = lasted_ns(of.report, kinds, number)
     brief = lasted < BRIEF_SHARE * of.report.trace.end.time_ns
     free_bytes = moment.partly_free_bytes + moment.free_page_bytes - taken_again_bytes(of.report, kinds)
+    joint = joint_pins(of.report, kinds, number)
+    if joint is not None:
+        yield from _together(of, joint, free_bytes, brief)
     for pin in of.facts.pins:
         facts = of.site(pin.site)
         freed = facts.freed / max(1, facts.allocations)
@@ -53,6 +57,33 @@ def _find(of: Evidence) -> Iterator[Advice]:
             0,
             held,
         )
+
+
+def _together(of: Evidence, joint: JointPins, free_bytes: int, brief: bool) -> Iterator[Advice]:
+    """One private heap for sites that pin pages together."""
+    facts = [of.site(number) for number in joint.sites]
+    freed = sum(site.freed for site in facts) / max(1, sum(site.allocations for site in facts))
+    held = min(joint.saves_most_bytes, free_bytes)
+    if joint.blocks < _LEAST_BLOCKS or freed > _MOST_FREED or joint.live_bytes > held:
+        return
+    if any(map(of.is_a_pool, joint.sites)) or not of.is_worth_resident(held):
+        return
+    others = units.counted(len(joint.sites) - 1, "other site")
+    yield Advice(
+        joint.sites,
+        f"with {others} its {units.counted(joint.blocks, 'block')} with {units.size(joint.live_bytes)} keep "
+        f"{units.size(held)} of free memory resident, together on the same pages",
+        (
+            f"{units.size(joint.pinned_bytes)} on pages with blocks of only these sites; "
+            f"{units.percent(freed)} of their blocks were freed",
+        ),
+        "the free memory there, if no other blocks took its place",
+        HIGH if freed <= _FEW_FREED and not brief else MEDIUM,
+        "the sites separate long-lived from temporary blocks; checked page by page",
+        0,
+        held,
+        action="give the long-lived blocks of these sites one private heap",
+    )
 
 
 def is_sure(report: Report) -> bool:

@@ -16,11 +16,11 @@ from heapwright.model.facts.held import Held, HeldSite, Holder, LostSite
 from heapwright.model.facts.latency import Latency
 from heapwright.model.facts.lifetimes import LifetimeMap
 from heapwright.model.facts.mapped_memory import MappedMemory
-from heapwright.model.facts.mappings import MappingSite
+from heapwright.model.facts.mappings import MappingSite, OwnMoment
 from heapwright.model.facts.patterns import CopiedGrowth, EmptiedSite, ReleaseRun
 from heapwright.model.facts.processor import Processor, RefaultSite
 from heapwright.model.facts.realloc_chains import ReallocChains
-from heapwright.model.facts.residency import PinAge, PinSite, Residency, ResidentOwner, UntouchedSite
+from heapwright.model.facts.residency import PinAge, PinSet, PinSite, Residency, ResidentOwner, UntouchedSite
 from heapwright.model.facts.series import SeriesRow
 from heapwright.model.facts.sites import SiteFacts, SiteSizes
 from heapwright.model.facts.spreads import CallSpread, LiveSpread, Spread, Spreads, StepSpread
@@ -55,9 +55,11 @@ __all__ = [
     "LostSite",
     "MappedMemory",
     "MappingSite",
+    "OwnMoment",
     "PartHolder",
     "Peak",
     "PinAge",
+    "PinSet",
     "PinSite",
     "Processor",
     "ReallocChains",
@@ -106,11 +108,14 @@ class Facts(NamedTuple):
     emptied_sites: tuple[EmptiedSite, ...]
     copied_growths: tuple[CopiedGrowth, ...]
     mappings: tuple[MappingSite, ...]
+    own_moments: tuple[OwnMoment, ...]
     residency: tuple[Residency, ...]
     resident_owners: tuple[ResidentOwner, ...]
     resident_names: tuple[str, ...]
     pins: tuple[PinSite, ...]
     pin_ages: tuple[PinAge, ...]
+    pin_sets: tuple[PinSet, ...]
+    pin_set_sites: tuple[int, ...]
     heap_parts: tuple[HeapPart, ...]
     part_holders: tuple[PartHolder, ...]
     threshold_raises: tuple[ThresholdRaise, ...]

@@ -23,3 +23,13 @@ class MappingSite(NamedTuple):
     given_back_bytes: int
     at_end_bytes: int
     reserved_at_end_bytes: int
+
+
+class OwnMoment(NamedTuple):
+    """What was resident of all mappings of one such site, at one of up to 128 scans that are spread
+    over the run. Mappings that hold blocks are left out: they are a heap's.
+    """
+
+    time_ns: int
+    site: int
+    bytes: int

@@ -65,6 +65,17 @@ class PinSite(NamedTuple):
     usable_bytes: int
     aligned_bytes: int
     age_sum_ns: int
+    shared_bytes: int
+
+
+class PinSet(NamedTuple):
+    """Resident pages with blocks of exactly these sites, two to eight."""
+
+    scan: int
+    first: int
+    sites: int
+    pages: int
+    pinned_bytes: int
 
 
 class PinAge(NamedTuple):
