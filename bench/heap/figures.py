@@ -337,6 +337,7 @@ TAKEN = {
     "heap-misuse": fields({"programs": len, "caught": each(len)}),
     "heap-other-thread": by("bytes", "next_bytes", "heap"),
     "heap-page-floor": by("megabytes", "heap"),
+    "heap-silent": by("what", "heap"),
     "heap-ratchet": by("sizes", "step_bytes", "megabytes", "keep", "heap"),
 }
 BLOCKS = [documents.whole("docs/heap-performance.md", render)]

@@ -131,6 +131,14 @@ LOADS = {
         ((176, 16, 21, 64), (176, 16, 62, 64), (176, 16, 7, 8), (176, 32, 21, 64)),
         ("live_kib", "peak_kib", "end_kib", "cpu_ms"),
     ),
+    "silent": Load(
+        "what stays with a silent process that is root, or was; run by root",
+        "silent.cpp",
+        "{what}",
+        ("what",),
+        (("root",), ("container",), ("nobody",), ("later",)),
+        ("busy_kib", "after_0_s_kib", "after_2_s_kib", "after_5_s_kib", "after_10_s_kib"),
+    ),
 }
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the maintenance thread is: its stack between pages that cannot be reached, no capabilities, no
-// signals, a name. It ends when nothing waits, and is there again when something does.
+// What the maintenance thread is: its stack between pages that cannot be reached, no capabilities, none to
+// gain, no signals, a filter, a name. It ends when nothing waits, and is there again when something does.
 #include <dirent.h>
 #include <unistd.h>
 
@@ -91,13 +91,19 @@ void check_status(int id) {
     if (is_capability) {
       REQUIRE(value == 0);
       ++seen;
+    } else if (std::sscanf(line, "NoNewPrivs: %lu", &value) == 1) {
+      REQUIRE(value == 1);
+      ++seen;
+    } else if (std::sscanf(line, "Seccomp: %lu", &value) == 1) {
+      REQUIRE(value == 2);
+      ++seen;
     } else if (std::sscanf(line, "SigBlk: %lx", &value) == 1) {
       REQUIRE((~value & ~(1UL << 8 | 1UL << 18)) == 0);  // all but SIGKILL and SIGSTOP
       ++seen;
     }
   }
   std::fclose(status);
-  REQUIRE(seen == 4);
+  REQUIRE(seen == 6);
   std::FILE* name = open_of_thread(id, "comm");
   REQUIRE(std::fgets(line, sizeof line, name) != nullptr && std::strcmp(line, "heapwright\n") == 0);
   std::fclose(name);

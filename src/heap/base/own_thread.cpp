@@ -8,18 +8,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "heap/base/clock.hpp"
+#include "heap/base/confinement.hpp"
 #include "heap/base/rights.hpp"
 #include "heap/base/size_class.hpp"
 #include "heap/base/system_pages.hpp"
 #include "platform/futex.hpp"
 #include "platform/new_thread.hpp"
+#include "platform/pause.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
 
 namespace {
 
-// lost: the forking parent had the thread; left: it ended because no memory waited.
+// lost: the forking parent had the thread; left: it ended because no memory waited, or for a change.
 enum State : std::uint32_t { absent, starting, present, lost, left, forbidden };
 
 struct Thread {
@@ -27,6 +30,10 @@ struct Thread {
   std::atomic<std::uint32_t> alive;  // its id; the kernel clears it at its end
   std::atomic<std::uint32_t> bell;   // incremented to wake it
   std::atomic<bool> is_to_end;
+  std::atomic<std::uint32_t> changes;  // of the process, under way: it ends, and none is started
+  std::atomic<std::uint32_t> all_changes;
+  std::atomic<std::uint64_t> last_change_ns;
+  std::atomic<std::uint32_t> process;  // whose thread it is: not a child's that shares its parent's memory
   char* mapping;
 };
 constinit Thread thread{};
@@ -38,10 +45,30 @@ constexpr std::size_t mapping_bytes = 5 * part_bytes;
 char* stack_of(char* mapping) noexcept { return mapping + part_bytes; }
 char* storage_of(char* mapping) noexcept { return mapping + 3 * part_bytes; }
 
+std::uint32_t this_process() noexcept {
+  return static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid));
+}
+
+// By the thread itself, which then ends. Its start may still be under way.
+void forbid_another() noexcept {
+  std::uint32_t expected = present;
+  while (!thread.state.compare_exchange_strong(expected, forbidden, std::memory_order_seq_cst)) {
+    if (expected != starting) return;
+    expected = present;
+    platform::pause();
+  }
+}
+
+// A filter of its own would get into the way of the process's, where it does not end before.
 [[noreturn]] void begin() noexcept {
   platform::raw_syscall(SYS_prctl, PR_SET_NAME, platform::raw_argument("heapwright"));
   give_up_rights();
-  work.run();
+  const bool is_confined = is_thread_ended_before_changes() && confine_thread();
+  if (is_confined || work.may_be_unconfined) {
+    work.run();
+  } else {
+    forbid_another();
+  }
   for (;;) platform::raw_syscall(SYS_exit, 0);
 }
 
@@ -92,33 +119,65 @@ bool await_end() noexcept {
   return false;
 }
 
-bool start_thread() noexcept {
-  if (!map_parts() || !await_end()) return false;
+enum class Start : std::uint8_t { done, put_off, refused };
+
+Start start_thread() noexcept {
+  if (thread.process.load(std::memory_order_relaxed) != this_process()) return Start::put_off;
+  if (!map_parts() || !await_end()) return Start::refused;
+  // In this order: a change that begins now either is seen here, or tells the new thread to end.
+  thread.is_to_end = false;
+  if (thread.changes.load(std::memory_order_seq_cst) != 0) return Start::put_off;
   void* const pointer = prepare_storage(storage_of(thread.mapping));
-  if (pointer == nullptr) return false;
+  if (pointer == nullptr) return Start::refused;
   std::uint64_t all = ~std::uint64_t{0};
   std::uint64_t before = 0;
   platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&all),
                         platform::raw_argument(&before), sizeof(all));
   const long id = clone_thread(stack_of(thread.mapping) + part_bytes, pointer);
   platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&before), 0, sizeof(before));
-  return id > 0;
+  return id > 0 ? Start::done : Start::refused;
+}
+
+// A program that keeps changing, say its user for each request, would end and start the thread each time.
+// The first changes, of a program that gives up rights at its start, do not count.
+bool is_changing_often() noexcept {
+  constexpr std::uint32_t free_changes = 16;
+  constexpr std::uint64_t rest_ns = 1'000'000'000;
+  return thread.all_changes.load(std::memory_order_relaxed) > free_changes &&
+         coarse_ns() - thread.last_change_ns.load(std::memory_order_relaxed) < rest_ns;
 }
 
 bool start_from(std::uint32_t state) noexcept {
-  if (work.run == nullptr) return false;
+  const std::uint32_t before = state;
+  if (work.run == nullptr || thread.changes.load(std::memory_order_relaxed) != 0 || is_changing_often()) {
+    return false;
+  }
   if (!thread.state.compare_exchange_strong(state, starting, std::memory_order_seq_cst)) return false;
   update_tick();
-  const bool is_started = start_thread();
+  const Start start = start_thread();
   // If refused, it is not tried again. If forbidden meanwhile, it was told to end.
+  const std::uint32_t next = start == Start::done ? present : start == Start::put_off ? before : forbidden;
   std::uint32_t expected = starting;
-  thread.state.compare_exchange_strong(expected, is_started ? present : forbidden, std::memory_order_seq_cst);
-  return is_started;
+  thread.state.compare_exchange_strong(expected, next, std::memory_order_seq_cst);
+  return start == Start::done;
+}
+
+// With thread.changes raised.
+void end_thread() noexcept {
+  thread.is_to_end = true;
+  while (thread.state.load(std::memory_order_seq_cst) == starting) sched_yield();
+  if (thread.alive.load(std::memory_order_acquire) == 0) return;
+  thread.bell.fetch_add(1, std::memory_order_seq_cst);
+  platform::futex_wake(thread.bell);
+  await_end();
 }
 
 }  // namespace
 
-void set_thread_work(const ThreadWork& of_thread) noexcept { work = of_thread; }
+void set_thread_work(const ThreadWork& of_thread) noexcept {
+  work = of_thread;
+  thread.process.store(this_process(), std::memory_order_relaxed);
+}
 
 void start_maintenance() noexcept {
   if (thread.state.load(std::memory_order_relaxed) == absent) start_from(absent);
@@ -161,12 +220,25 @@ bool is_maintenance_thread_there() noexcept {
 }
 
 void forbid_maintenance_thread() noexcept {
-  thread.is_to_end = true;
-  while (thread.state.load(std::memory_order_seq_cst) == starting) sched_yield();
+  thread.changes.fetch_add(1, std::memory_order_seq_cst);
+  end_thread();
   thread.state.store(forbidden, std::memory_order_seq_cst);
-  thread.bell.fetch_add(1, std::memory_order_seq_cst);
-  platform::futex_wake(thread.bell);
-  await_end();
+}
+
+void begin_change() noexcept {
+  if (work.run == nullptr) return;
+  thread.changes.fetch_add(1, std::memory_order_seq_cst);
+  thread.all_changes.fetch_add(1, std::memory_order_relaxed);
+  end_thread();
+  std::uint32_t expected = present;
+  thread.state.compare_exchange_strong(expected, left, std::memory_order_seq_cst);
+}
+
+void end_change() noexcept {
+  if (work.run == nullptr) return;
+  thread.last_change_ns.store(coarse_ns(), std::memory_order_relaxed);
+  if (thread.changes.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  if (waiting.is_there.load(std::memory_order_seq_cst) != 0) restart_idle_thread();
 }
 
 bool is_maintenance_thread() noexcept {
@@ -177,6 +249,8 @@ bool is_maintenance_thread() noexcept {
 
 void forget_maintenance_thread() noexcept {
   thread.alive.store(0, std::memory_order_relaxed);
+  thread.changes.store(0, std::memory_order_relaxed);  // of threads that the child does not have
+  thread.process.store(this_process(), std::memory_order_relaxed);
   const std::uint32_t state = thread.state.load(std::memory_order_relaxed);
   if (state == present || state == starting) thread.state.store(lost, std::memory_order_relaxed);
 }

@@ -4,8 +4,8 @@
 // not keep the process alive. It sleeps until memory waits to be returned, and ends
 // when none has for a while.
 //
-// By default only processes without special rights get it: not root, no capabilities,
-// not AT_SECURE. It ends before the process changes its credentials.
+// It is confined (confinement.hpp), so a process with special rights may have it too. It ends before the
+// process changes its credentials, and comes back with the new ones.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@ struct ThreadWork {
   void (*run)() noexcept;
   std::ptrdiff_t variable_offset;
   void* variable;
+  bool may_be_unconfined;  // otherwise it ends where the kernel refuses that
 };
 // In a process that may have the thread, before any call that may start it.
 void set_thread_work(const ThreadWork& of_thread) noexcept;
@@ -53,6 +54,10 @@ inline void note_waiting_memory() noexcept {
 bool is_maintenance_thread_there() noexcept;
 // Ends it for good and waits until it is gone.
 void forbid_maintenance_thread() noexcept;
+// Before and after the process changes its credentials: ends it and waits until it is gone; lets it come
+// back, at once if memory waits.
+void begin_change() noexcept;
+void end_change() noexcept;
 
 // Whether the caller is that thread.
 bool is_maintenance_thread() noexcept;

@@ -36,9 +36,8 @@ void give_up_rights() noexcept {
 
 [[gnu::weak]] bool is_thread_ended_before_changes() noexcept { return false; }
 
-bool is_thread_harmless() noexcept {
-  return is_thread_ended_before_changes() && getauxval(AT_SECURE) == 0 && getauxval(AT_UID) != 0 &&
-         getauxval(AT_EUID) != 0 && !has_capabilities();
+bool has_special_rights() noexcept {
+  return getauxval(AT_SECURE) != 0 || getauxval(AT_UID) == 0 || getauxval(AT_EUID) == 0 || has_capabilities();
 }
 
 }  // namespace heapwright::heap

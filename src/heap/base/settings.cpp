@@ -20,7 +20,7 @@ constexpr bool can_have_thread = HEAPWRIGHT_SANITIZED == 0;
 
 }  // namespace
 
-constinit Settings settings{can_have_thread, false, false, 1000, false, true, HugePages::never};
+constinit Settings settings{can_have_thread, false, false, 1000, false, true, true, HugePages::never};
 
 namespace {
 
@@ -47,7 +47,7 @@ bool read_huge_pages(const char* value) noexcept {
   return true;
 }
 
-// Whether the thread is enabled even for root.
+// Whether the thread is enabled even where it cannot be confined.
 bool is_thread_wanted = false;
 
 bool read_maintenance(const char* value) noexcept {
@@ -117,8 +117,10 @@ void read_environment() noexcept {
 
 void read_settings() noexcept {
   read_environment();
-  const bool is_allowed = is_thread_wanted || settings.publishes_counters || is_thread_harmless();
+  const bool is_asked_for = is_thread_wanted || settings.publishes_counters;
+  const bool is_allowed = is_asked_for || (is_thread_ended_before_changes() && getauxval(AT_SECURE) == 0);
   settings.has_maintenance_thread = settings.has_maintenance_thread && is_allowed;
+  settings.lets_thread_be_unconfined = is_asked_for || !has_special_rights();
   if (settings.is_hardened) settings.huge_pages = HugePages::never;
 }
 

@@ -15,6 +15,7 @@ struct Settings {
   std::uint32_t decay_ms;
   bool starts_thread_early;  // with the process, not after the heap has grown
   bool gives_back_on_calls;
+  bool lets_thread_be_unconfined;
   HugePages huge_pages;  // never in hardened mode, whose growths are short
 };
 extern Settings settings;

@@ -45,7 +45,7 @@ void run() noexcept {
 void allow_maintenance_thread() noexcept {
   const auto offset =
       reinterpret_cast<char*>(&current_cache) - static_cast<char*>(__builtin_thread_pointer());
-  set_thread_work({run, offset, &cache_given_up});
+  set_thread_work({run, offset, &cache_given_up, settings.lets_thread_be_unconfined});
 }
 
 }  // namespace heapwright::heap
