@@ -44,13 +44,14 @@ def size_range(heading: str) -> Column:
 
 def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
     """The table as text below its title, sampled figures with their intervals; None: nothing to show."""
-    drawn = _drawn(table, answer, is_sampled)
-    if drawn is None or not table.title:
-        return drawn
-    return widgets.Group(widgets.Text(table.title, style="bold"), drawn)
+    found = drawn(table, answer, is_sampled)
+    if found is None or not table.title:
+        return found
+    return widgets.Group(widgets.Text(table.title, style="bold"), found)
 
 
-def _drawn(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
+def drawn(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
+    """The table as text without its title; None if there is nothing to show."""
     records: list[Answer] = answer[table.key]
     columns = estimates.shown_columns(table.columns) if is_sampled else table.columns
     if not terminal.headed(columns, answer):

@@ -23,9 +23,11 @@ def panel(document: Answer) -> Markup:
         widget = question.shown(answer, True)
         return tag("section", *parts, html_of(widget), id="slow")
     for table in question.tables:
-        widget = tables.shown(table, answer, False)
+        widget = tables.drawn(table, answer, False)
         if widget is None:
             continue
+        if table.title:
+            parts.append(tag("h3", table.title))
         if table.key == "calls":
             stacks = [_stacks(call) for call in answer["calls"]]
             parts.append(tag("div", html_of_sites(widget, stacks), id="slow-calls"))

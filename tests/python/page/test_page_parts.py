@@ -18,6 +18,7 @@ import heapwright
 import pytest
 from heapwright import explain as explaining
 from heapwright import page
+from heapwright.explain import slow_calls
 from heapwright.page import assemble, call_paths, head, packing
 from heapwright.report.markup import Markup, joined, tag
 from hypothesis import given
@@ -166,6 +167,14 @@ def test_nothing_is_fetched_and_only_the_pages_own_script_runs(report: explainin
     assert policy
     assert "default-src 'none'" in policy[1].replace("&#x27;", "'")
     assert "unsafe" not in policy[1]
+
+
+def test_the_slow_calls_tables_have_their_titles(report: explaining.Report) -> None:
+    html = rendered(report)
+    titles = [
+        table.title for table in slow_calls.QUESTION.tables if table.key in ("by_size", "by_site", "calls")
+    ]
+    assert [html.index(f"<h3>{title}</h3>") for title in titles] and all(titles)
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

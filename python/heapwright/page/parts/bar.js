@@ -10,6 +10,7 @@ function startBar() {
   select.onchange = () => setMeasure(select.value);
   query.value = state.query;
   query.oninput = () => { state.query = query.value; changed("query"); };
+  query.onkeydown = (event) => { if (event.key === "Enter") byId("where").scrollIntoView(); };
   all.onclick = setWholeSpan;
   drawMini(mini, resident);
 

@@ -81,7 +81,9 @@ function boxOf(tree, sums, box, at, pixels, format) {
 
 function drawCrumb(tree, sums, hits, format) {
   const query = state.query.trim();
+  byId("hits").hidden = !query;
   if (query) {
+    byId("hits").textContent = hits ? `${share(hits, sums.weight[state.root])}, shown below (Enter)` : "no call path has it";
     fill(byId("crumb"), el("b", {}, share(hits, sums.weight[state.root])), ` of what is shown has “${query}” in its path`);
   } else if (state.root) {
     fill(byId("crumb"), el("b", {}, tree.label[state.root]), `: ${format(sums.value[state.root])}, `,

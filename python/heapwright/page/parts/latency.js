@@ -75,12 +75,11 @@ function describeLatency(u, kinds) {
 }
 
 function drawQuantiles(kinds) {
-  const unit = { factor: 1, name: "ns", decimals: 0 };
-  fill(byId("quantiles"), el("thead", {}, el("tr", {}, heading("At most, ns", "text"), heading("calls"),
+  fill(byId("quantiles"), el("thead", {}, el("tr", {}, heading("At most", "text"), heading("calls"),
     QUANTILES.map(([name]) => heading(name, name === "p99.9" ? "num wide" : "num")), heading("longest"))),
   el("tbody", {}, kinds.length ? kinds.map(([label, of]) => el("tr", {}, el("td", {}, label), number(count(of.calls)),
-    QUANTILES.map(([name, part]) => number(inUnit(quantile(of, part), unit), name === "p99.9" ? "wide" : "")),
-    number(inUnit(quantile(of, 1), unit))))
+    QUANTILES.map(([name, part]) => number(duration(quantile(of, part)), name === "p99.9" ? "wide" : "")),
+    number(duration(quantile(of, 1)))))
     : el("tr", {}, el("td", { colSpan: 7 }, "No calls in this span."))));
 }
 

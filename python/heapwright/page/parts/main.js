@@ -32,12 +32,18 @@ function startSize() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed("size"));
 }
 
+// What the headline is about; without one, what is live, if the program did not give everything back.
+function firstMeasure() {
+  const told = document.querySelector("#first > .go a.show")?.dataset.measure;
+  if (told && hasMeasure(told)) return told;
+  return liveTotals[BINS] < 0.05 * D.peakBytes ? "peak" : "live";
+}
+
 async function start() {
   await readData();
   state.last = BINS - 1;
   addTotals();
-  // A program that gave everything back has nothing to show at its end.
-  if (liveTotals[BINS] < 0.05 * D.peakBytes) state.measure = state.usual = "peak";
+  state.measure = state.usual = firstMeasure();
   groupSites(false);
   readAddress();
   document.body.classList.add("alive");
