@@ -48,6 +48,7 @@ class arena : public std::pmr::memory_resource {
     detail::arena_block* block = nullptr;
     std::byte* cursor = nullptr;
     detail::destructor_note* notes = nullptr;
+    void* notes_end = nullptr;  // of the newest note, which later objects may extend
     detail::arena_block* large = nullptr;
     std::size_t position = 0;
     std::size_t requested = 0;
@@ -74,7 +75,7 @@ class arena : public std::pmr::memory_resource {
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
   ~arena() override {
-    destroy_down_to(nullptr);
+    destroy_down_to(nullptr, nullptr);
     detail::unpoison(buffer_.data(), buffer_.size());
     if (large_ != nullptr) {
       while (large_->in_use != nullptr) retire_large();
@@ -93,33 +94,28 @@ class arena : public std::pmr::memory_resource {
   }
 
   // The object is destroyed by reset(), by a rewind below it or with the arena, in
-  // reverse order of creation. Trivially destructible types need no note.
+  // reverse order of creation. Trivially destructible types need no note, and
+  // objects of one type created in a row share one.
   template <class T, class... Args>
   T* create(Args&&... args) {
-    detail::destructor_note* note = new_note<T>();
-    void* memory = allocate(sizeof(T), alignof(T));
-    T* object = nullptr;
-    if (watch_.is_on()) [[unlikely]] {
-      const std::uint64_t before = watch_.calls();
-      object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
-      watch_.check(before, detail::name_of_type<T>());
-    } else {
-      object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
-    }
-    if constexpr (leaves_note<T>) register_note<T>(note, object, 1);
-    return object;
+    return make<T>([&](void* at) { return detail::construct_in<T>(at, std::forward<Args>(args)...); });
+  }
+  // As `new T`: what T's constructors do not write stays uninitialized.
+  template <class T>
+  T* create_for_overwrite() {
+    return make<T>([](void* at) { return ::new (at) T; });
   }
   // `count` value-initialized objects. Throws std::length_error if they exceed the address space.
   template <class T>
   std::span<T> create_array(std::size_t count) {
-    if (count > most_bytes / sizeof(T)) detail::throw_length_error("heapwright::arena::create_array");
-    detail::destructor_note* note = new_note<T>();
-    T* first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
-    const std::uint64_t before = watch_.calls();
-    std::uninitialized_value_construct_n(first, count);
-    watch_.check(before, detail::name_of_type<T>());
-    if constexpr (leaves_note<T>) register_note<T>(note, first, count);
-    return {first, count};
+    return make_array<T>(count,
+                         [](T* first, std::size_t n) { std::uninitialized_value_construct_n(first, n); });
+  }
+  // As `new T[count]`.
+  template <class T>
+  std::span<T> create_array_for_overwrite(std::size_t count) {
+    return make_array<T>(count,
+                         [](T* first, std::size_t n) { std::uninitialized_default_construct_n(first, n); });
   }
 
   marker mark() const noexcept {
@@ -127,6 +123,7 @@ class arena : public std::pmr::memory_resource {
     here.block = current_;
     here.cursor = cursor_;
     here.notes = notes_;
+    here.notes_end = notes_ != nullptr ? notes_->end : nullptr;
     here.large = large_ != nullptr ? large_->in_use : nullptr;
     here.position = position();
     here.requested = requested_;
@@ -146,7 +143,7 @@ class arena : public std::pmr::memory_resource {
                      "arena", "rewind() needs a marker that was not rewound below");
     rewind_check_.rewound(to.requested);
     wanted_ = std::max(wanted_, used());
-    destroy_down_to(to.notes);
+    destroy_down_to(to.notes, to.notes_end);
     annotation_.gave_since(to.said);
     while (large_ != nullptr && large_->in_use != to.large) retire_large();
     current_ = to.block;
@@ -161,7 +158,7 @@ class arena : public std::pmr::memory_resource {
   // cycle needed; the memory of a spike is freed some resets later.
   void reset() noexcept {
     wanted_ = std::max(wanted_ - wanted_ / 16 * 3, used());
-    destroy_down_to(nullptr);
+    destroy_down_to(nullptr, nullptr);
     annotation_.gave_since({});
     while (large_ != nullptr && large_->in_use != nullptr) retire_large();
     ++generation_;
@@ -370,6 +367,72 @@ class arena : public std::pmr::memory_resource {
     }
   }
 
+  template <class T, class Construct>
+  T* make(const Construct& construct) {
+    if constexpr (leaves_note<T>) {
+      if (continues_run<T>()) return make_in_run<T>(construct);
+    }
+    detail::destructor_note* note = new_note<T>();
+    T* object = watched<T>(construct, allocate(sizeof(T), alignof(T)));
+    if constexpr (leaves_note<T>) register_note<T>(note, object, 1);
+    return object;
+  }
+  template <class T, class Construct>
+  std::span<T> make_array(std::size_t count, const Construct& construct) {
+    if (count > most_bytes / sizeof(T)) detail::throw_length_error("heapwright::arena::create_array");
+    detail::destructor_note* note = new_note<T>();
+    T* first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+    const std::uint64_t before = watch_.calls();
+    construct(first, count);
+    watch_.check(before, detail::name_of_type<T>());
+    if constexpr (leaves_note<T>) register_note<T>(note, first, count);
+    return {first, count};
+  }
+  template <class T, class Construct>
+  T* watched(const Construct& construct, void* at) {
+    if (!watch_.is_on()) [[likely]] {
+      return construct(at);
+    }
+    const std::uint64_t before = watch_.calls();
+    T* object = construct(at);
+    watch_.check(before, detail::name_of_type<T>());
+    return object;
+  }
+
+  // Whether a T at the cursor follows the newest note's objects, of its type. Never with bytes in between.
+  template <class T>
+  bool continues_run() const noexcept {
+    if constexpr (detail::arena_annotation::front_bytes(alignof(T)) + red_zone_bytes != 0) return false;
+    return notes_ != nullptr && notes_->end == cursor_ && notes_->kind == &detail::destructor_kind_of<T> &&
+           static_cast<std::size_t>(limit_ - cursor_) >= sizeof(T);
+  }
+  template <class T, class Construct>
+  T* make_in_run(const Construct& construct) {
+    detail::destructor_note* run = notes_;
+    void* const at = cursor_;
+    cursor_ += sizeof(T);
+    requested_ += sizeof(T);
+    T* object = watched<T>(construct, at);
+    if (notes_ != run || run->end != at) [[unlikely]] {
+      note_late(object);
+    } else {
+      run->end = object + 1;
+    }
+    return object;
+  }
+  // Its constructor has created objects here, which are destroyed after it.
+  template <class T>
+  [[gnu::noinline]] void note_late(T* object) {
+    struct guard {
+      T* object;
+      ~guard() {
+        if (object != nullptr) std::destroy_at(object);
+      }
+    } unless_noted{object};
+    register_note<T>(new_note<T>(), object, 1);
+    unless_noted.object = nullptr;
+  }
+
   // Null for trivially destructible types.
   template <class T>
   detail::destructor_note* new_note() {
@@ -379,15 +442,24 @@ class arena : public std::pmr::memory_resource {
   }
   template <class T>
   void register_note(detail::destructor_note* note, T* first, std::size_t count) noexcept {
-    notes_ = ::new (note) detail::destructor_note{notes_, &detail::destructor_kind_of<T>, first, count};
+    notes_ =
+        ::new (note) detail::destructor_note{notes_, &detail::destructor_kind_of<T>, first, first + count};
   }
-  void destroy_down_to(detail::destructor_note* stop) noexcept {
+  void destroy_down_to(detail::destructor_note* stop, void* end) noexcept {
     while (notes_ != stop) {
       const detail::destructor_note note = *std::exchange(notes_, notes_->next);
-      const std::uint64_t before = watch_.calls();
-      note.kind->destroy(note.first, note.count);
-      watch_.check(before, note.kind->function_name);
+      destroy(note, note.first);
     }
+    if (stop == nullptr || stop->end == end) return;
+    const detail::destructor_note note = *stop;
+    stop->end = end;
+    destroy(note, end);
+    destroy_down_to(stop, end);  // what destructors have created
+  }
+  void destroy(const detail::destructor_note& note, void* first) noexcept {
+    const std::uint64_t before = watch_.calls();
+    note.kind->destroy(first, note.end);
+    watch_.check(before, note.kind->function_name);
   }
 
   std::byte* cursor_ = nullptr;

@@ -106,6 +106,65 @@ TEST(Arena, DestroysInReverseDownToAMarker) {
   EXPECT_EQ(order.back(), 7);
 }
 
+// Objects that make others in their constructor, are interrupted by marks, arrays, other types and by
+// exceptions: as a list of what was created says, newest first.
+struct Parent {
+  Parent(arena& memory, std::vector<int>& list, int number, int children, bool fails)
+      : order(&list), own(number) {
+    for (int i = 0; i < children; ++i) memory.create<Parent>(memory, list, number + 1 + i, 0, false);
+    if (fails) throw number;
+  }
+  ~Parent() { order->push_back(own); }
+  std::vector<int>* order;
+  int own;
+};
+
+TEST(Arena, DestroysInReverseHoweverItWasCreated) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<int> order;
+    std::vector<int> expected;
+    std::vector<int> live;
+    std::vector<std::pair<arena::marker, std::size_t>> marks;
+    const auto end_down_to = [&](std::size_t count) {
+      for (; live.size() > count; live.pop_back()) expected.push_back(live.back());
+    };
+    {
+      arena memory(arena_options{256, 1024});
+      for (int number = 0; number < 3000; number += 10) {
+        const unsigned kind = static_cast<unsigned>(random() % 40);
+        const int children = kind < 8 ? static_cast<int>(random() % 4) : 0;
+        for (int i = 0; i < children; ++i) live.push_back(number + 1 + i);
+        if (kind == 38) {
+          memory.reset();
+          end_down_to(0);
+          marks.clear();
+        } else if (kind > 33 && !marks.empty()) {
+          memory.rewind(marks.back().first);
+          end_down_to(marks.back().second);
+          marks.pop_back();
+        } else if (kind > 30) {
+          marks.emplace_back(memory.mark(), live.size());
+        } else if (kind == 30) {
+          memory.allocate(7, 1);
+        } else if (kind == 29) {
+          for (int i = 0; i < 3; ++i) live.push_back(number + 1 + i);
+          EXPECT_THROW(memory.create<Parent>(memory, order, number, 3, true), int);
+        } else if (kind == 28) {
+          memory.create<Ending>(order, number);
+          live.push_back(number);
+        } else {
+          memory.create<Parent>(memory, order, number, children, false);
+          live.push_back(number);
+        }
+        ASSERT_EQ(order, expected) << "seed " << seed;
+      }
+      end_down_to(0);
+    }
+    ASSERT_EQ(order, expected) << "seed " << seed;
+  }
+}
+
 TEST(Arena, SurvivesThrowingConstructorsAndUpstream) {
   using Value = parts_test::ThrowingValue<true>;
   const long live = Value::live;
@@ -214,6 +273,48 @@ TEST(Arena, ReportsWhereBytesWent) {
   EXPECT_EQ(usage.requested_bytes, 1 + 8 + sizeof(std::string));
   EXPECT_GT(usage.padding_bytes, 0U);
   EXPECT_NE(memory.report().find(" lost to alignment"), std::string::npos);
+}
+
+// 32 bytes for a run of one type, in each of few blocks.
+TEST(Arena, NotesARunOfOneTypeOnce) {
+  if (HEAPWRIGHT_ASAN) GTEST_SKIP() << "red zones";
+  arena memory;
+  std::vector<int> order;
+  for (int i = 0; i < 50; ++i) memory.create<Ending>(order, i);
+  EXPECT_EQ(memory.usage().registry_bytes, 32U);
+  for (int i = 0; i < 10; ++i) {
+    memory.create<Ending>(order, i);
+    memory.create<std::string>("x");
+  }
+  EXPECT_EQ(memory.usage().registry_bytes, 32U * 20);
+  for (int i = 0; i < 10'000; ++i) memory.create<Ending>(order, i);
+  EXPECT_LT(memory.usage().registry_bytes, 32U * 30);
+  memory.reset();
+  EXPECT_EQ(order.size(), 50U + 10 + 10'000);
+}
+
+// As new does: what no constructor writes stays as it is.
+TEST(Arena, CreatesForOverwrite) {
+  struct Half {
+    Half() : written(1) {}
+    int written;
+    int left;
+  };
+  alignas(16) std::array<std::byte, 256> buffer;
+  buffer.fill(std::byte{0x5a});
+  arena memory{std::span<std::byte>(buffer)};
+  EXPECT_EQ(*memory.create<int>(), 0);
+  EXPECT_EQ(memory.create_array<int>(2)[1], 0);
+  if (!HEAPWRIGHT_ASAN && !HEAPWRIGHT_ANNOTATE) {
+    EXPECT_EQ(*memory.create_for_overwrite<int>(), 0x5a5a5a5a);
+    EXPECT_EQ(memory.create_array_for_overwrite<int>(2)[1], 0x5a5a5a5a);
+    const Half* half = memory.create_for_overwrite<Half>();
+    EXPECT_EQ(half->written, 1);
+    EXPECT_EQ(half->left, 0x5a5a5a5a);
+  }
+  EXPECT_EQ(*memory.create_for_overwrite<std::string>(), "");
+  EXPECT_EQ(memory.create_array_for_overwrite<std::string>(3)[2], "");
+  EXPECT_THROW(memory.create_array_for_overwrite<std::string>(SIZE_MAX / 16), std::length_error);
 }
 
 static_assert(sizeof(arena) <= (HEAPWRIGHT_CHECKED ? 144 : 128));

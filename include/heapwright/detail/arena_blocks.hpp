@@ -95,15 +95,16 @@ struct large_blocks {
 };
 
 struct destructor_kind {
-  void (*destroy)(void* first, std::size_t count) noexcept;
+  void (*destroy)(void* first, void* end) noexcept;
   const char* function_name;  // contains the type's name
 };
 
+// Of adjacent objects of one type.
 struct destructor_note {
   destructor_note* next;
   const destructor_kind* kind;
   void* first;
-  std::size_t count;
+  void* end;
 };
 
 // Uses braces for aggregates, because some compilers initialize them only so.
@@ -117,8 +118,8 @@ T* construct_in(void* where, Args&&... args) {
 }
 
 template <class T>
-void destroy_objects(void* first, std::size_t count) noexcept {
-  for (T* object = static_cast<T*>(first) + count; count-- > 0;) std::destroy_at(--object);
+void destroy_objects(void* first, void* end) noexcept {
+  for (T* object = static_cast<T*>(end); object != first;) std::destroy_at(--object);
 }
 
 template <class T>
