@@ -31,6 +31,14 @@ def test_survivors_and_their_pages_are_shown(opened: Opened, pins: Path) -> None
     assert abs(whole - float(resident.replace(",", ""))) < 0.1 * len(parts)
 
 
+def test_it_opens_with_what_the_headline_is_about(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    told = page.locator("#first > .go a.show").get_attribute("data-measure")
+    assert told == "pinned"
+    assert page.locator("#measures [aria-checked=true]").get_attribute("data-value") == told
+    assert "m=" not in page.url  # it is the usual one
+
+
 def test_a_page_is_not_settled_while_a_drawing_is_due(opened: Opened, pins: Path) -> None:
     """What is drawn late of one choice ends between the next one and its frame, which is made to come late."""
     page = opened(pins)
@@ -93,6 +101,13 @@ def test_search_zoom_direction_and_grouping(opened: Opened, pins: Path) -> None:
     assert page.locator(".box.hit").count() >= 1
     assert first_site(page) == "session"
     assert page.locator("#sites tbody tr").count() == 1
+    found = page.inner_text("#hits").partition(",")[0]
+    assert page.inner_text("#crumb").startswith(found.strip())
+    page.press("#query", "Enter")
+    page.wait_for_function("Math.abs(document.getElementById('where').getBoundingClientRect().top) < 400")
+    page.fill("#query", "nobody")
+    drawn(page)
+    assert page.inner_text("#hits") == "no call path has it"
     page.fill("#query", "")
     page.click("#direction [data-value=site]")
     drawn(page)
