@@ -93,8 +93,13 @@ def test_what_returns_something_comes_before_what_describes() -> None:
 def test_live_data_is_said_to_be_the_reason() -> None:
     answer = {"verdict": "nothing", "kinds": [], "recorder_bytes": 0}
     moments = [
-        {"time_ns": 10**9, "live_bytes": 1 << 20, "resident_bytes": 9 << 20},
-        {"time_ns": 2 * 10**9, "live_bytes": 372 << 20, "resident_bytes": 400 << 20},
+        {"time_ns": 10**9, "live_bytes": 1 << 20, "live_resident_bytes": 1 << 20, "resident_bytes": 9 << 20},
+        {
+            "time_ns": 2 * 10**9,
+            "live_bytes": 500 << 20,
+            "live_resident_bytes": 372 << 20,
+            "resident_bytes": 400 << 20,
+        },
     ]
     site = {"name": "load", "live_bytes": 300 << 20, "live_blocks": 300}
     said = screen.why_resident(answer, {"residency": {"moments": moments}, "peak": {"sites": [site]}})
@@ -106,6 +111,12 @@ def test_live_data_is_said_to_be_the_reason() -> None:
         {"residency": {"moments": moments}, "peak": {"sites": [site]}},
     )
     assert "372 MiB of 400 MiB (3.00 MiB the recorder's) at 2.00 s" in told
+    untouched = [one | {"live_resident_bytes": 4096} for one in moments]
+    told = screen.why_resident(
+        answer | {"unknown_because": "nothing is known"},
+        {"residency": {"moments": untouched}, "peak": {"sites": [site]}},
+    )
+    assert "live data" not in told
     assert "unknown: samples" in screen.why_resident({"not_answered": "samples"}, {})
 
 

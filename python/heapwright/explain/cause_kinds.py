@@ -83,6 +83,16 @@ class Kinds(NamedTuple):
         return sum(part.free_page_bytes - _end_bytes(self, part) for part in self.parts)
 
     @property
+    def doubtful_end_bytes(self) -> int:
+        """Of the free ends of further arenas, where small blocks lay. One of them in a thread cache or a fast
+        bin above all live blocks makes it no end, and malloc_trim returns it."""
+        return sum(
+            _end_bytes(self, part)
+            for part in self.parts
+            if part.free_page_bytes - part.large_free_bytes >= _WORTH_ARENA_BYTES
+        )
+
+    @property
     def end_bytes(self) -> int:
         """Free pages at the end of the main heap."""
         return min(self.above_bytes, self.most_end_bytes)

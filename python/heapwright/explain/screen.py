@@ -223,13 +223,14 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
     moments = answers.get("residency", {}).get("moments", ())
     of_peak = answers.get("peak", {}).get("sites", ())
     most = max(moments, key=lambda row: int(row["live_bytes"]), default=None)
-    is_live = most is not None and most["live_bytes"] >= _MOSTLY * most["resident_bytes"]
+    is_live = most is not None and most["live_resident_bytes"] >= _MOSTLY * most["resident_bytes"]
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
     own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
     return (
-        f"it is live data, {units.size(most['live_bytes'])} of {units.size(most['resident_bytes'])}{own} at "
+        f"it is live data, {units.size(most['live_resident_bytes'])} of "
+        f"{units.size(most['resident_bytes'])}{own} at "
         f"{units.duration(most['time_ns'])}; at the peak {units.size(site['live_bytes'])} in "
         f"{units.counted(site['live_blocks'], 'block')} of {site['name']}"
     )

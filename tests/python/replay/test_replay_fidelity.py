@@ -35,3 +35,13 @@ def test_what_the_program_never_touched_is_an_error_even_from_the_start() -> Non
 def test_without_readings_nothing_is_known() -> None:
     assert fidelity.compare([], [], []) is None
     assert fidelity.compare([1.0], [0.0], [5.0]) is None
+
+
+def test_one_reading_just_before_the_memory_went_is_an_error_of_that_mark_alone() -> None:
+    recorded = [2.0, 3.0, 50.0, 102.0, 102.0, 102.0]
+    replayed = [0.0, 1.0, 48.0, 100.0, 100.0, 0.0]
+    truth = fidelity.compare(range(6), [MIB * one for one in recorded], [MIB * one for one in replayed])
+    assert truth is not None
+    assert truth.beside_heap_bytes == 2 * MIB
+    assert truth.errors.peak_bytes == 0
+    assert truth.errors.end_bytes == 100 * MIB
