@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browsing import Opened, drawn, explained, needs_browser, overflow
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from written_traces import MALLOC, MadeTrace, small_trace
 
 pytestmark = [pytest.mark.full, needs_browser]
@@ -103,8 +103,10 @@ def test_search_zoom_direction_and_grouping(opened: Opened, pins: Path) -> None:
     assert page.locator("#sites tbody tr").count() == 1
     found = page.inner_text("#hits").partition(",")[0]
     assert page.inner_text("#crumb").startswith(found.strip())
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    expect(page.locator("#where-title")).not_to_be_in_viewport()
     page.press("#query", "Enter")
-    page.wait_for_function("Math.abs(document.getElementById('where').getBoundingClientRect().top) < 400")
+    expect(page.locator("#where-title")).to_be_in_viewport()
     page.fill("#query", "nobody")
     drawn(page)
     assert page.inner_text("#hits") == "no call path has it"
