@@ -108,13 +108,13 @@ TEST(Arena, DestroysInReverseDownToAMarker) {
 
 // Objects that make others in their constructor, are interrupted by marks, arrays, other types and by
 // exceptions: as a list of what was created says, newest first.
-struct Parent {
-  Parent(arena& memory, std::vector<int>& list, int number, int children, bool fails)
+struct FamilyMember {
+  FamilyMember(arena& memory, std::vector<int>& list, int number, int children, bool fails)
       : order(&list), own(number) {
-    for (int i = 0; i < children; ++i) memory.create<Parent>(memory, list, number + 1 + i, 0, false);
+    for (int i = 0; i < children; ++i) memory.create<FamilyMember>(memory, list, number + 1 + i, 0, false);
     if (fails) throw number;
   }
-  ~Parent() { order->push_back(own); }
+  ~FamilyMember() { order->push_back(own); }
   std::vector<int>* order;
   int own;
 };
@@ -149,12 +149,12 @@ TEST(Arena, DestroysInReverseHoweverItWasCreated) {
           memory.allocate(7, 1);
         } else if (kind == 29) {
           for (int i = 0; i < 3; ++i) live.push_back(number + 1 + i);
-          EXPECT_THROW(memory.create<Parent>(memory, order, number, 3, true), int);
+          EXPECT_THROW(memory.create<FamilyMember>(memory, order, number, 3, true), int);
         } else if (kind == 28) {
           memory.create<Ending>(order, number);
           live.push_back(number);
         } else {
-          memory.create<Parent>(memory, order, number, children, false);
+          memory.create<FamilyMember>(memory, order, number, children, false);
           live.push_back(number);
         }
         ASSERT_EQ(order, expected) << "seed " << seed;
