@@ -54,6 +54,21 @@ TEST(BufferCache, ADeeperCacheMakesItWorse) {
   EXPECT_LT(used("4"), used("1"));
 }
 
+// Objects 0 to 99 in each of two rounds, whoever holds them.
+TEST(Arena, EachObjectEndsOnce) {
+  for (const std::string method :
+       {"new", "buffer", "monotonic", "construct", "arena", "arena-fresh", "arena-huge"}) {
+    const std::vector<std::string> common = {"--method", method, "--objects", "100",
+                                             "--rounds", "2",    "--kind"};
+    std::vector<std::string> ending = common;
+    ending.push_back("ending");
+    EXPECT_EQ(figure(run(arena_experiment, ending), "ended"), 9900) << method;
+    std::vector<std::string> plain = common;
+    plain.push_back("plain");
+    EXPECT_GT(figure(run(arena_experiment, plain), "later_ns"), 0) << method;
+  }
+}
+
 TEST(Fragmentation, PointsDoubleUpToTheIterations) {
   for (const std::string threads : {"1", "3"}) {
     const std::string report = run(fragmentation_experiment, {"--iterations", "76800", "--threads", threads});

@@ -64,7 +64,8 @@ ARENA = Experiment(
     title="Objects on a buffer",
     explained=(
         "100,000 objects of 104 bytes are created and destroyed: with one new and delete each, placed into "
-        "one buffer, through the standard's monotonic resource, and through our arena.",
+        "one buffer, through the standard's monotonic resource, and through our arena, kept between rounds "
+        "or made anew in each.",
         "The first round is shown apart, because there the kernel has to bring the pages. "
         "Construction alone puts them into pages that are there: no allocator can be faster.",
         "The figure is the time per object of the later rounds, creation and destruction together.",
@@ -92,6 +93,27 @@ ARENA = Experiment(
             ),
             plots=(Plot("Creating and destroying one object", "later_ns", "ns", log_y=True),),
             comparison=Comparison("new and delete", "arena (ours)", "construction alone"),
+        ),
+        Part(
+            name="lifetimes",
+            title="Kept and fresh arenas, objects without and with a destructor",
+            figures=(
+                Figure("later_ns", "later rounds", "ns"),
+                Figure("first_ns", "first round", "ns"),
+                Figure("make_ns", "making", "ns"),
+                Figure("end_ns", "ending", "ns"),
+            ),
+            cases=tuple(
+                Case(f"{name}{suffix}", {"method": method, "kind": of})
+                for of, suffix in (("plain", ""), ("ending", ", destructor"))
+                for name, method in (
+                    ("new and delete", "new"),
+                    ("arena, kept", "arena"),
+                    ("arena, fresh", "arena-fresh"),
+                    ("construction alone", "construct"),
+                )
+            ),
+            plots=(Plot("One object, by its kind and its arena's", "later_ns", "ns", log_y=True),),
         ),
     ),
 )
