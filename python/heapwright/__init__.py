@@ -23,6 +23,8 @@ def __getattr__(name: str) -> Any:
     """Imports on first use: `heapwright record` needs nothing of this."""
     if name in _OF_MODEL:
         return getattr(import_module("heapwright.model"), name)
+    if name == "notebook":
+        return import_module("heapwright.notebook")
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 
@@ -31,6 +33,11 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:
             return "0"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is to use, for completion."""
+    return [*__all__, "notebook"]
 
 
 def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> "Trace":

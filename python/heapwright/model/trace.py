@@ -91,6 +91,24 @@ class Trace:
         self._sites: dict[SiteOptions, Sites] = {}
         self._symbols: Symbols | None = None
 
+    def __repr__(self) -> str:
+        """What of: not its figures, which take reading it."""
+        return f"<Trace of {self.metadata.program}, {self.event_count} calls: {self.path}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape  # for notebooks alone
+
+        is_cut = self.end.reason == "missing" or self.end.dropped or self.damage
+        rows = (
+            ("program", self.metadata.command or self.metadata.program),
+            ("ended", f"{self.end.reason} {self.end.status} after {self.end.time_ns / 1e9:.3g} s"),
+            ("calls", f"{self.event_count:,}{', some are missing' if is_cut else ''}"),
+            ("threads", f"{len(self.threads):,}"),
+            ("file", f"{self.path}, {self.file_bytes:,} bytes"),
+        )
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+        return f"<table>{cells}</table>"
+
     @cached_property
     def metadata(self) -> Metadata:
         """How the trace was made, and of what."""
