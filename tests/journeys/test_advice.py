@@ -65,6 +65,14 @@ def test_the_rule_speaks_of_the_site(record: Record, rule: str) -> None:
     assert told[0]["when_not"] and told[0]["evidence"] and told[0]["why"]
 
 
+@pytest.mark.parametrize(("rule", "place"), [("exact_growth", 0), ("deferred_free", 1)])
+def test_the_first_screen_names_the_code(record: Record, rule: str, place: int) -> None:
+    """Not only the settings that make the same calls cheaper, nor only what saves memory."""
+    answer = advice(recorded(record, rule, "as_is").trace().path)
+    row = next(row for row in answer["advice"] if row["rule"] == rule)
+    assert row["pattern"] in answer["findings"][place]
+
+
 @pytest.mark.parametrize(
     ("rule", "setting"),
     [("heap_steps", {"MALLOC_TOP_PAD_": "4096"}), ("arena_count", {"MALLOC_ARENA_MAX": "2"})],

@@ -302,3 +302,32 @@ def test_resident_bytes_have_their_floor_in_what_is_resident() -> None:
     of.scan_with_most_free = scan
     assert not of.is_worth_resident((5 << 20) - 1)
     assert of.is_worth_resident(5 << 20)
+
+
+def test_code_that_spares_the_calls_comes_before_the_setting_that_makes_them_cheaper() -> None:
+    """s = s + x: the thresholds took 37 ms to 27, appending in place to 0.15."""
+
+    def proposal(
+        rule: str, time_ns: int, replay_set: str = "", site: int = 3, confidence: str = "high"
+    ) -> Any:
+        advice = Made(sites=(site,), time_ns=time_ns, replay_set=replay_set, confidence=confidence)
+        return Made(rule=Made(name=rule), advice=advice)
+
+    def names(*found: Any) -> list[str]:
+        return [one.rule.name for one in advice_answer._code_before_settings(found)]
+
+    setting = proposal("refaults", 100, "glibc.trim_threshold=1")
+    code = proposal("reserve", 60)
+    assert names(setting, code) == ["reserve", "refaults"]
+    assert names(setting, proposal("reserve", 40)) == ["refaults", "reserve"], "it spares little"
+    assert names(setting, proposal("reserve", 60, site=4)) == ["refaults", "reserve"], "another site's"
+    assert names(setting, proposal("reserve", 60, confidence="low")) == ["refaults", "reserve"]
+    other = proposal("arena", 90, site=5)
+    assert names(setting, other, code) == ["reserve", "refaults", "arena"]
+    assert names(code, setting) == ["reserve", "refaults"]
+
+
+def test_a_replay_does_not_judge_what_it_leaves_out() -> None:
+    """The copies of s = s + x are the program's, not in the calls: reserve was replayed as 1.8 times slower."""
+    changes = {rule.name: rule.change for rule in RULES}
+    assert changes["exact_growth"] == ""

@@ -61,8 +61,9 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 _MOST_FINDINGS = 3
+_MOST_OF_SETTING = 0.5  # of the time that a setting spares: code that spares as much comes first
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
-_SAID_AT_ONCE = (refaults.RULE.name,)  # a setting to try, which fits into the line
+_SAID_AT_ONCE = (refaults.RULE.name, exact_growth.RULE.name)  # a few words that fit into the line
 
 
 class Proposal(NamedTuple):
@@ -94,7 +95,7 @@ class _Source:
         worth = [
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
-        self.proposals = _one_a_site(worth)[: report.top]
+        self.proposals = _code_before_settings(_one_a_site(worth))[: report.top]
         self.keeps_free_memory = cause.keeps_free_memory(report) if not self.proposals else False
         self.below = [proposal for proposal in found if proposal not in worth]
 
@@ -148,6 +149,26 @@ def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:
             kept.append(proposal)
             claimed.update(proposal.advice.sites)
     return kept
+
+
+def _code_before_settings(found: Sequence[Proposal]) -> list[Proposal]:
+    """A change of the code that spares most of the calls at a site stands before the setting that only makes
+    them cheaper."""
+    order = list(found)
+    for code in found:
+        if code.advice.replay_set or code.advice.confidence == LOW:
+            continue
+        cheaper = [
+            one
+            for one in order[: order.index(code)]
+            if one.advice.replay_set
+            and code.advice.sites[0] in one.advice.sites
+            and code.advice.time_ns >= _MOST_OF_SETTING * one.advice.time_ns
+        ]
+        if cheaper:
+            order.remove(code)
+            order.insert(order.index(cheaper[0]), code)
+    return order
 
 
 def _action(proposal: Proposal) -> str:
@@ -215,9 +236,10 @@ def _findings(answer: Answer) -> list[Finding]:
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()
-            found.append(
-                Finding(min(1.0, 0.2 + max(row["time_share"], row["bytes_share"])), text, parts=parts)
-            )
+            weight = min(1.0, 0.2 + max(row["time_share"], row["bytes_share"]))
+            # In the order of the rows.
+            weight = min([weight, *(one.weight for one in found)])
+            found.append(Finding(weight, text, parts=parts))
     best = next((row for row in answer["searched"] if row["judged"] == replayed.MEASURED), None)
     if best:
         found.append(Finding(_MEASURED, words.setting_briefly(best)))

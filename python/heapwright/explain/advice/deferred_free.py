@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from heapwright.explain import teardown
 from heapwright.explain.advice import runs
 from heapwright.explain.advice.evidence import Evidence
-from heapwright.explain.advice.rule import LOW, Advice, Rule
+from heapwright.explain.advice.rule import LOW, MEDIUM, Advice, Rule
 from heapwright.model.facts import ReleaseRun
 from heapwright.report import units
 
 _LEAST_PAUSE_NS = 5_000_000
+_LONG_PAUSE_NS = 10_000_000  # whoever waits for the thread notices it
 _LEAST_TIMES = 3
 _LEAST_IDLE = 0.1
 _LEAST_BLOCKS = 1000
@@ -46,7 +47,7 @@ def _advice(of: Evidence, site: int, found: list[ReleaseRun]) -> Advice:
             f"for {units.percent(of.idle_share)} of the run no heap call came for 20 ms or more",
         ),
         "these pauses on their thread; the work moves, but does not shrink",
-        LOW,
+        MEDIUM if runs.span_ns(of, longest) >= _LONG_PAUSE_NS else LOW,
         "whether anything waits for this thread, only its author knows",
         sum(runs.span_ns(of, run) for run in found),
     )
