@@ -218,7 +218,19 @@ void check_nothing() {
 
 }  // namespace
 
+// As the C library answers, which a program may check before it starts.
+void check_settings() {
+  REQUIRE(mallopt(M_TRIM_THRESHOLD, 128 * 1024) == 1 && mallopt(M_TRIM_THRESHOLD, -1) == 1);
+  REQUIRE(mallopt(M_TOP_PAD, 1 << 20) == 1 && mallopt(M_MMAP_MAX, 0) == 1);
+  REQUIRE(mallopt(M_ARENA_MAX, 2) == 1 && mallopt(M_ARENA_TEST, 2) == 1);
+  REQUIRE(mallopt(M_CHECK_ACTION, 3) == 1);
+  REQUIRE(mallopt(M_MXFAST, 0) == 1 && mallopt(M_MXFAST, 160) == 1 && mallopt(M_MXFAST, 161) == 0);
+  REQUIRE(mallopt(M_MMAP_THRESHOLD, 1 << 30) == 1);
+  if (is_preloaded()) REQUIRE(mallopt(M_PERTURB, 1) == 0 && mallopt(12345, 1) == 0);
+}
+
 int main() {
+  check_settings();
   check_nothing();
   check_each_way();
   check_alignments();

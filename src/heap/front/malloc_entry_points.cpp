@@ -101,8 +101,25 @@ EXPORT int malloc_trim(std::size_t) {
   return done != 0 ? 1 : 0;
 }
 
-// The C library's settings do not apply here; all are rejected.
-EXPORT int mallopt(int, int) { return 0; }
+// Programs that check the result are told what the C library tells them. Its settings for where memory comes
+// from and when it goes back have nothing to set here; a fill pattern would be a promise about contents.
+EXPORT int mallopt(int parameter, int value) {
+  constexpr int most_fast_bytes = 160;
+  switch (parameter) {
+    case M_MXFAST:
+      return value >= 0 && value <= most_fast_bytes ? 1 : 0;
+    case M_MMAP_THRESHOLD:
+    case M_TRIM_THRESHOLD:
+    case M_TOP_PAD:
+    case M_MMAP_MAX:
+    case M_CHECK_ACTION:
+    case M_ARENA_TEST:
+    case M_ARENA_MAX:
+      return 1;
+    default:
+      return 0;
+  }
+}
 
 EXPORT struct mallinfo2 mallinfo2(void) {
   const heapwright_heap_statistics sums = heap::collect_statistics(nullptr);
