@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
@@ -34,6 +35,9 @@ constexpr Mark sanitizer_libraries[] = {
     {"libclang_rt.tsan", "ThreadSanitizer"},      {"libclang_rt.msan", "MemorySanitizer"},
     {"libclang_rt.hwasan", "HWAddressSanitizer"},
 };
+// glibc's malloc by names of its own.
+constexpr std::string_view libcs_own_names[] = {"__libc_malloc", "__libc_calloc", "__libc_realloc",
+                                                "__libc_memalign"};
 constexpr std::uint64_t most_scanned_bytes = std::uint64_t{1} << 30;
 constexpr std::size_t piece_bytes = std::size_t{1} << 18;
 
@@ -61,6 +65,8 @@ void inspect_symbol(std::string_view name, const GElf_Sym& symbol, Inspection& f
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) {
     if (name == "malloc") facts.imports_malloc = true;
+    facts.imports_libcs_own |= std::find(std::begin(libcs_own_names), std::end(libcs_own_names), name) !=
+                               std::end(libcs_own_names);
     return;
   }
   const bool is_function = GELF_ST_TYPE(symbol.st_info) == STT_FUNC;

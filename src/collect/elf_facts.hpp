@@ -18,6 +18,7 @@ struct ElfFacts {
   bool defines_malloc = false;
   bool hides_malloc = false;  // has one that no other file can call
   bool imports_malloc = false;
+  bool imports_libcs_own = false;   // __libc_malloc or one like it, which no other library can replace
   bool has_rust_allocator = false;  // functions that every Rust program has
   bool passes_malloc_on = false;    // has heapwright's heap_budget hook: it counts and calls the next malloc
   std::string own_allocator =

@@ -80,6 +80,11 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
     return "'" + path + "' has " + allocator +
            " linked in statically and calls it directly: its heap calls are not seen" + remedy;
   }
+  // A library that defines malloc, such as glibc's for checks, is called by the recorder's.
+  if (facts.imports_libcs_own && !facts.defines_malloc) {
+    return "'" + path + "' calls __libc_malloc or one like it: calls by these names are not seen; " +
+           "call malloc to record them";
+  }
   if (facts.own_allocator.empty()) {
     // Rust's own functions call malloc, unless the program brings something else.
     if (!facts.has_rust_allocator || facts.imports_malloc) return "";

@@ -17,6 +17,9 @@ KEPT static void mi_free(void*) {}
 KEPT void* je_malloc(std::size_t size) { return std::malloc(size); }
 KEPT void je_free(void* block) { std::free(block); }
 KEPT void semi_mi_free_list() {}
+#elif defined(LIBCS_OWN)
+void* __libc_malloc(std::size_t size);
+KEPT void* own_alloc(std::size_t size) { return __libc_malloc(size); }
 #elif defined(GO)
 [[gnu::used, gnu::section(".gopclntab")]] extern const int functions = 1;
 KEPT void _start() {}
