@@ -27,6 +27,7 @@ __attribute__((weak)) void heapwright_annotate_phase_begin(const char* name) HEA
 __attribute__((weak)) void heapwright_annotate_phase_end(const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 __attribute__((weak)) void heapwright_annotate_region(const void* first, size_t bytes,
                                                       const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) void heapwright_annotate_snapshot(void) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 
 /* A pool is identified by its address, from creation to destruction. */
 static inline void heapwright_pool_created(const void* pool, const char* name) {
@@ -52,6 +53,10 @@ static inline void heapwright_phase_ends(const char* name) {
 /* Names a memory region until it is freed or named again. */
 static inline void heapwright_region_named(const void* first, size_t bytes, const char* name) {
   if (heapwright_annotate_region) heapwright_annotate_region(first, bytes, name);
+}
+/* Looks at who holds which block; returns when the program's memory has been read. */
+static inline void heapwright_snapshot(void) {
+  if (heapwright_annotate_snapshot) heapwright_annotate_snapshot();
 }
 
 #ifdef __cplusplus

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -16,9 +15,12 @@ namespace {
 
 constexpr std::size_t most_listed_holders = 256;
 constexpr std::size_t most_listed_held_sites = 4096;
+constexpr std::size_t most_listed_paths = 256;
+constexpr std::size_t most_steps = 16;  // those at the holder; a list has as many as nodes
 
 bool holds_for_a_moment(const trace::GraphRoot& root) noexcept {
-  return root.kind == trace::RootKind::stack || root.kind == trace::RootKind::registers;
+  using trace::RootKind;
+  return root.kind == RootKind::stack || root.kind == RootKind::registers || root.kind == RootKind::young;
 }
 
 template <typename Row>
@@ -28,6 +30,12 @@ void most_held_first(std::vector<Row>& rows) {
 
 // Nodes of the graph: blocks, then roots, then one that points to all roots.
 class HeldJoin {
+  struct SiteSum {
+    std::uint64_t blocks = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t first_block = 0;  // behind its dominator
+  };
+
  public:
   explicit HeldJoin(const trace::HeapGraph& graph)
       : graph_(graph),
@@ -36,16 +44,34 @@ class HeldJoin {
 
   Held result() {
     sum_all();
-    const auto lasting = edges(true);
-    const auto by_lasting = graph::dominators_from(graph::Graph(start_ + 1, lasting), start_);
-    const graph::Graph whole(start_ + 1, edges_beside(by_lasting.of));
-    dominators_ = graph::dominators_from(whole, start_);
-    find_lost(whole);
+    find_lost(find_dominators());
     find_holders();
     return std::move(held_);
   }
 
+  GraphSums sums() {
+    find_dominators();
+    std::vector<std::uint64_t> weights(start_ + 1U);
+    for (std::uint32_t block = 0; block < blocks_; ++block) weights[block] = graph_.nodes[block].size;
+    GraphSums found;
+    found.retained_bytes = graph::retained(dominators_, weights);
+    found.retained_bytes.pop_back();  // of the start
+    for (std::uint32_t node = 0; node < start_; ++node) {
+      const std::uint32_t above = dominators_.of[node];
+      found.dominator.push_back(above == graph::none ? no_dominator : above == start_ ? node : above);
+    }
+    return found;
+  }
+
  private:
+  graph::Graph find_dominators() {
+    const auto lasting = edges(true);
+    const auto by_lasting = graph::dominators_from(graph::Graph(start_ + 1, lasting), start_);
+    graph::Graph whole(start_ + 1, edges_beside(by_lasting.of));
+    dominators_ = graph::dominators_from(whole, start_);
+    return whole;
+  }
+
   void sum_all() {
     held_.is_known = true;
     held_.time_ns = graph_.time_ns;
@@ -124,7 +150,7 @@ class HeldJoin {
   void find_holders() {
     // The root that retains each node; start_: none alone does.
     std::vector<std::uint32_t> holder(start_ + 1U, start_);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, HeldSite> by_site;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum> by_site;
     std::vector<Holder> holders(start_ - blocks_ + 1U);
     for (const std::uint32_t node : dominators_.order) {
       if (node == start_) continue;
@@ -135,7 +161,7 @@ class HeldJoin {
       const std::uint32_t root = holder[node] - blocks_;
       ++holders[root].blocks;
       holders[root].bytes += block.size;
-      HeldSite& site = by_site[{root, block.stack}];
+      SiteSum& site = by_site.try_emplace({root, block.stack}, SiteSum{0, 0, node}).first->second;
       ++site.blocks;
       site.bytes += block.size;
     }
@@ -145,7 +171,7 @@ class HeldJoin {
   }
 
   void put_holders(std::vector<Holder>& holders,
-                   const std::map<std::pair<std::uint32_t, std::uint32_t>, HeldSite>& by_site) {
+                   const std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum>& by_site) {
     std::vector<std::uint32_t> order;
     for (std::uint32_t root = 0; root + 1 < holders.size(); ++root) {
       if (holders[root].blocks != 0) order.push_back(root);
@@ -160,15 +186,41 @@ class HeldJoin {
       held_.holders.push_back({static_cast<std::uint32_t>(of.kind), of.thread_id, of.module, of.symbol,
                                holders[root].blocks, holders[root].bytes});
     }
-    const auto several = static_cast<std::uint32_t>(held_.holders.size());
+    put_sites(by_site, place, static_cast<std::uint32_t>(holders.size() - 1));
+  }
+
+  // `place` of each root in Held::holders; `several` is the number of what no single root retains.
+  void put_sites(const std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum>& by_site,
+                 const std::unordered_map<std::uint32_t, std::uint32_t>& place, std::uint32_t several) {
+    struct Row {
+      HeldSite site;
+      std::uint32_t block = 0;
+      std::uint64_t bytes = 0;
+    };
+    std::vector<Row> rows;
     for (const auto& [key, sum] : by_site) {
-      const bool is_shared = key.first + 1 == holders.size();
       const auto found = place.find(key.first);
-      if (!is_shared && found == place.end()) continue;
-      held_.held_sites.push_back({is_shared ? several : found->second, key.second, sum.blocks, sum.bytes});
+      if (key.first != several && found == place.end()) continue;
+      const auto holder = key.first == several ? held_.holders.size() : found->second;
+      rows.push_back({{static_cast<std::uint32_t>(holder), key.second, sum.blocks, sum.bytes},
+                      sum.first_block, sum.bytes});
     }
-    most_held_first(held_.held_sites);
-    if (held_.held_sites.size() > most_listed_held_sites) held_.held_sites.resize(most_listed_held_sites);
+    most_held_first(rows);
+    if (rows.size() > most_listed_held_sites) rows.resize(most_listed_held_sites);
+    for (const Row& row : rows) {
+      if (held_.held_sites.size() < most_listed_paths) put_path(row.block);
+      held_.held_sites.push_back(row.site);
+    }
+  }
+
+  // For the next of held_sites.
+  void put_path(std::uint32_t block) {
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t at = dominators_.of[block]; at < blocks_; at = dominators_.of[at]) path.push_back(at);
+    const auto number = static_cast<std::uint32_t>(held_.held_sites.size());
+    for (std::size_t step = 0; step < std::min(path.size(), most_steps); ++step) {
+      held_.steps.push_back({number, graph_.nodes[path[path.size() - 1 - step]].stack});
+    }
   }
 
   const trace::HeapGraph& graph_;
@@ -182,9 +234,10 @@ class HeldJoin {
 
 Held held_in(const trace::HeapGraph& graph) { return HeldJoin(graph).result(); }
 
-Held held_of(const trace::Reader& reader) {
-  const std::optional<trace::HeapGraph> graph = trace::read_heap_graph(reader);
-  return graph ? held_in(*graph) : Held{};
+Held held_of(const trace::Reader& reader, std::uint64_t time_ns) {
+  return held_in(trace::read_heap_graph(reader, time_ns));
 }
+
+GraphSums sums_of(const trace::HeapGraph& graph) { return HeldJoin(graph).sums(); }
 
 }  // namespace heapwright::analyze

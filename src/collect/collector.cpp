@@ -47,7 +47,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   if (options.drops_when_full) flags |= session::drop_when_full;
   if (options.stacks) flags |= session::record_stacks;
   if (options.residency) flags |= session::scan_residency;
-  if (options.snapshot_at_end) flags |= session::snapshot_at_end;
+  if (options.snapshots.at_end) flags |= session::snapshot_at_end;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;
   return flags;
 }
@@ -227,12 +227,21 @@ void Collector::read_control_file(std::uint64_t now_ns) {
   if (control_file_ && now_ns >= next_control_ns_) {
     next_control_ns_ = now_ns + ControlFile::interval_ns;
     std::string complaint;
-    const std::optional<bool> wish = control_file_->poll(complaint);
+    const std::optional<ControlWish> wish = control_file_->poll(complaint);
     if (!complaint.empty()) messages_.say(complaint);
-    if (wish) context_.switches.switch_to(control, clock_, *wish);
-    if (wish) messages_.say(*wish ? "recording" : "recording stopped; the control file starts it again");
+    if (wish) obey(*wish);
   }
   context_.switches.read(control, clock_);
+}
+
+void Collector::obey(ControlWish wish) {
+  if (wish == ControlWish::snapshot) {
+    for (LiveProcess& process : live_) process.block->snapshot_requests.fetch_add(1, std::memory_order_release);
+    return;
+  }
+  const bool is_on = wish == ControlWish::start;
+  context_.switches.switch_to(session_.control(), clock_, is_on);
+  messages_.say(is_on ? "recording" : "recording stopped; the control file starts it again");
 }
 
 std::uint64_t Collector::expected_bytes() const {
@@ -403,6 +412,9 @@ void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t
 void Collector::stop(EndReason reason, std::int32_t status) {
   if (is_stopped_) return;
   is_stopped_ = true;
+  for (LiveProcess& process : live_) {
+    if (!process.is_over) process.recording->take_last_snapshot();
+  }
   // Before the switch: up to here every call is in the trace.
   const std::uint64_t end_ns = clock_.now_ns();
   session_.control().is_recording.store(0, std::memory_order_release);

@@ -63,6 +63,7 @@ class Collector {
   void drop_images_before(std::uint32_t process_id) const;
   void keep_up();
   void read_control_file(std::uint64_t now_ns);
+  void obey(ControlWish wish);
   void check_limits(std::uint64_t now_ns);
   std::uint64_t expected_bytes() const;
   bool exceeds_max_size();

@@ -6,7 +6,7 @@
 
 namespace heapwright::collect {
 
-std::optional<bool> ControlFile::poll(std::string& complaint) {
+std::optional<ControlWish> ControlFile::poll(std::string& complaint) {
   // O_NONBLOCK: do not hang on a named pipe.
   const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
@@ -19,9 +19,10 @@ std::optional<bool> ControlFile::poll(std::string& complaint) {
   // Empty: someone is about to write it.
   if (text.empty() || text == last_text_) return std::nullopt;
   last_text_ = text;
-  if (text == "start") return true;
-  if (text == "stop") return false;
-  complaint = "the control file '" + path_ + "' must say start or stop";
+  if (text == "start") return ControlWish::start;
+  if (text == "stop") return ControlWish::stop;
+  if (text == "snapshot" || text.starts_with("snapshot ")) return ControlWish::snapshot;
+  complaint = "the control file '" + path_ + "' must say start, stop or snapshot";
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file whose text, "start" or "stop", switches the recording on and off.
+// A file whose text says what to do: "start" or "stop" recording, or "snapshot", which something may follow so
+// that the text is a new one.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,15 @@
 
 namespace heapwright::collect {
 
+enum class ControlWish : std::uint8_t { start, stop, snapshot };
+
 class ControlFile {
  public:
   explicit ControlFile(std::string path) : path_(std::move(path)) {}
 
-  // The requested state, if it differs from the last call's. A missing or empty file requests nothing.
-  // `complaint` is set, once per text, if the file contains neither word.
-  std::optional<bool> poll(std::string& complaint);
+  // What the text says, if it differs from the last call's. A missing or empty file requests nothing.
+  // `complaint` is set, once per text, if the file contains none of the words.
+  std::optional<ControlWish> poll(std::string& complaint);
 
   static constexpr std::uint64_t interval_ns = 50'000'000;
 

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "collect/block_finder.hpp"
-#include "collect/proc_files.hpp"
 #include "collect/root_ranges.hpp"
 
 namespace heapwright::collect {
@@ -17,49 +18,47 @@ namespace {
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t piece_bytes = 1U << 20;
 
-std::vector<trace::PageRun> resident_runs(const std::string& folder,
-                                          const std::vector<trace::Mapping>& mappings) {
-  PageMap pages(folder + "/pagemap");
-  std::vector<trace::PageRun> runs;
-  for (std::uint64_t at = 0; at < PageMap::end_address;) {
-    at = pages.is_open() ? pages.read_window(at, mappings, runs) : 0;
-    if (at == 0) throw std::runtime_error("its memory cannot be read");
-  }
-  return runs;
-}
-
-// The words of another process, a large piece at a time.
+// The words of another process: copied ones, or read a large piece at a time.
 class Words {
  public:
-  Words(const tracee::StoppedProcess& process, std::vector<trace::PageRun> runs)
-      : process_(process), runs_(std::move(runs)), piece_(piece_bytes / word_bytes) {}
+  explicit Words(const SnapshotOf& of) : image_(of.image), process_(of.process) {
+    if (image_.memory == nullptr) piece_.resize(piece_bytes / word_bytes);
+  }
 
   // Calls visit(address, word) for what is resident; nothing else can be a pointer.
   template <typename Visit>
   void visit(AddressRange range, const Visit& visit) {
     range.begin = (range.begin + word_bytes - 1) / word_bytes * word_bytes;
-    auto run = std::partition_point(runs_.begin(), runs_.end(),
+    const auto& runs = image_.resident;
+    auto run = std::partition_point(runs.begin(), runs.end(),
                                     [&](const trace::PageRun& one) { return one.end <= range.begin; });
-    for (; run != runs_.end() && run->begin < range.end; ++run) {
+    for (; run != runs.end() && run->begin < range.end; ++run) {
       const std::uint64_t end = std::min(range.end, run->end) / word_bytes * word_bytes;
       for (std::uint64_t at = std::max(range.begin, run->begin); at < end;) {
-        if (at < begin_ || at >= end_) load(at, run->end);
-        if (end_ <= at) break;  // it went away
-        const std::uint64_t stop = std::min(end, end_);
-        for (; at < stop; at += word_bytes) visit(at, piece_[(at - begin_) / word_bytes]);
+        const std::span<const std::uint64_t> words = from(at, run->end);
+        if (words.empty()) break;  // it went away
+        const std::size_t count = std::min<std::uint64_t>(words.size(), (end - at) / word_bytes);
+        for (const std::uint64_t word : words.first(count)) {
+          visit(at, word);
+          at += word_bytes;
+        }
       }
     }
   }
 
  private:
-  void load(std::uint64_t from, std::uint64_t run_end) {
-    const std::uint64_t bytes = std::min(piece_bytes, run_end - from);
-    begin_ = from;
-    end_ = from + process_.read(from, piece_.data(), bytes) / word_bytes * word_bytes;
+  std::span<const std::uint64_t> from(std::uint64_t at, std::uint64_t run_end) {
+    if (image_.memory != nullptr) return image_.memory->from(at, run_end);
+    if (at < begin_ || at >= end_) {
+      begin_ = at;
+      const std::uint64_t bytes = std::min(piece_bytes, run_end - at);
+      end_ = at + process_->read(at, piece_.data(), bytes) / word_bytes * word_bytes;
+    }
+    return std::span(piece_).subspan((at - begin_) / word_bytes, (end_ - at) / word_bytes);
   }
 
-  const tracee::StoppedProcess& process_;
-  std::vector<trace::PageRun> runs_;  // by address
+  const ProcessImage& image_;
+  const tracee::StoppedProcess* process_;
   std::vector<std::uint64_t> piece_;  // of [begin_, end_)
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
@@ -71,15 +70,17 @@ class Scan {
       : of_(of),
         graph_(graph),
         finder_(of.heap.blocks),
-        mappings_(parse_mappings(read_file(of.folder + "/maps"))),
-        words_(of.process, resident_runs(of.folder, mappings_)) {}
+        words_(of) {}
 
   void run() {
     graph_.nodes = of_.heap.blocks;
     for (std::uint32_t block = 0; block < graph_.nodes.size(); ++block) scan_block(block);
-    const RootRanges ranges(mappings_, of_.process, of_.heap, of_.folder);
+    const RootRanges ranges(of_.image, of_.heap);
     for (const RootRange& range : ranges.all()) scan_root(range);
-    for (const tracee::StoppedThread& thread : of_.process.threads()) scan_registers(thread);
+    for (const tracee::StoppedThread& thread : of_.image.threads) scan_registers(thread);
+    for (const std::uint32_t block : of_.heap.young) {
+      add_root_edge({trace::RootKind::young, 0, {}, {}}, block, graph_.nodes[block].address);
+    }
     std::sort(root_edges_.begin(), root_edges_.end(),
               [](const trace::GraphEdge& a, const trace::GraphEdge& b) {
                 return std::tie(a.from, a.to, a.is_interior) < std::tie(b.from, b.to, b.is_interior);
@@ -109,7 +110,10 @@ class Scan {
   void scan_root(const RootRange& range) {
     words_.visit(range.range, [&](std::uint64_t at, std::uint64_t word) {
       const std::uint32_t to = finder_.find(word);
-      if (to == BlockFinder::none || (range.is_libc && is_chunk_header(to, word))) return;
+      if (to == BlockFinder::none) return;
+      const bool is_older = range.kind == trace::RootKind::older_blocks;
+      if ((range.is_libc || is_older) && is_chunk_header(to, word)) return;
+      if (is_older && finder_.find(at) != BlockFinder::none) return;  // a block that is scanned itself
       const std::string symbol =
           range.variables != nullptr ? range.variables->name_at(at - range.bias) : std::string();
       if (range.is_libc && symbol == "main_arena") return;
@@ -142,7 +146,6 @@ class Scan {
   const SnapshotOf& of_;
   trace::HeapGraph& graph_;
   BlockFinder finder_;
-  std::vector<trace::Mapping> mappings_;
   Words words_;
   std::map<std::tuple<trace::RootKind, std::uint64_t, std::string, std::string>, std::uint32_t> numbers_;
   std::vector<trace::GraphEdge> root_edges_;

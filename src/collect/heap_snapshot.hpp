@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Reads which blocks a stopped process has pointers to, and where. Nothing else of its memory is kept.
+// Finds which blocks a process has pointers to, and where. Nothing else of its memory is kept.
 #pragma once
 
-#include <string>
-
 #include "collect/live_heap.hpp"
-#include "collect/page_map.hpp"
+#include "collect/process_image.hpp"
 #include "trace/heap_graph.hpp"
 #include "tracee/stopped_process.hpp"
 
 namespace heapwright::collect {
 
 struct SnapshotOf {
-  const tracee::StoppedProcess& process;
-  std::string folder;  // in /proc
+  const ProcessImage& image;
+  const tracee::StoppedProcess* process = nullptr;  // needed if the image has no copy of the memory
   const LiveHeap& heap;
   bool is_glibc = false;  // its allocator, whose own pointers to chunks are not holders
 };
 
-// Throws std::runtime_error, with one line, if the process cannot be read, or has more than a trace can hold.
+// Throws std::runtime_error, with one line, if it has more than a trace can hold.
 trace::HeapGraph snapshot_of(const SnapshotOf& of);
 
 }  // namespace heapwright::collect

@@ -58,7 +58,7 @@ std::vector<AddressRange> mapped_by(std::vector<trace::Event>& calls) {
 
 }  // namespace
 
-LiveHeap live_heap_of(const trace::Reader& trace) {
+LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) {
   std::vector<trace::EventChunk> chunks = trace.event_chunks();
   std::stable_sort(chunks.begin(), chunks.end(),
                    [](const auto& a, const auto& b) { return a.first_begin_ns < b.first_begin_ns; });
@@ -82,6 +82,9 @@ LiveHeap live_heap_of(const trace::Reader& trace) {
   heap.blocks.reserve(found.size());
   heap.usable.reserve(found.size());
   for (const PlacedEvent& placed : found) {
+    if (placed.event.begin_ns >= young_since_ns) {
+      heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
+    }
     heap.blocks.push_back({placed.event.address, placed.event.size, placed.event.stack});
     heap.usable.push_back(std::max(placed.event.usable, placed.event.size));
   }

@@ -18,10 +18,12 @@ struct AddressRange {
 struct LiveHeap {
   std::vector<trace::GraphNode> blocks;    // by address
   std::vector<std::uint64_t> usable;       // by block
+  std::vector<std::uint32_t> young;        // blocks, allocated at young_since_ns or later
   std::vector<AddressRange> own_mappings;  // by address, disjoint
+  bool has_every_block = true;             // false: others may be live as well
 };
 
 // Throws TraceError when the trace is damaged.
-LiveHeap live_heap_of(const trace::Reader& trace);
+LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns);
 
 }  // namespace heapwright::collect

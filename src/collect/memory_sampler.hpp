@@ -26,6 +26,10 @@ class MemorySampler {
   // The next sample is due at once.
   void hurry() noexcept { next_ns_ = 0; }
 
+  // At the last sample; without the recorder's.
+  std::uint64_t resident_bytes() const noexcept {
+    return last_.resident_anonymous_bytes + last_.resident_file_bytes + last_.resident_shared_bytes;
+  }
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }
   // Whether a seccomp filter was added since `at_start` (session/seccomp_status.hpp); if that is unknown,
   // since the first sample.

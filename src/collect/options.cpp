@@ -31,8 +31,10 @@ const char help_text[] =
   --no-kernel-events  do not record page faults and waits within calls
   --when-full WHAT    wait (default) or drop: what a call does when the collector is too
                       slow for the program; what is dropped is counted
-  --snapshot WHEN     end: before the program exits, look at who holds which block, and
-                      which ones nobody holds
+  --snapshot WHEN     look at who holds which block, and which ones nobody holds: at the
+                      end (before the program exits), every=10m, above=2G or peak
+                      (of resident memory); several with commas
+  --snapshot-of PID   take a snapshot of a process that is being recorded, now
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample SIZE       record one block per SIZE allocated, on average
   --max-size SIZE     stop recording when the files together reach this size
@@ -128,9 +130,25 @@ bool parse_when_full(const std::string& option, const std::string& text) {
   return text == "drop";
 }
 
-bool parse_snapshot(const std::string& option, const std::string& text) {
-  if (text != "end") throw UsageError(option + " takes end, not '" + text + "'");
-  return true;
+SnapshotWishes parse_snapshot(const std::string& option, const std::string& text) {
+  SnapshotWishes wishes;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string one = text.substr(at, end - at);
+    at = end + 1;
+    if (one == "end") {
+      wishes.at_end = true;
+    } else if (one == "peak") {
+      wishes.at_peak = true;
+    } else if (one.starts_with("every=")) {
+      wishes.every_ns = parse_duration(option + " every", one.substr(6));
+    } else if (one.starts_with("above=")) {
+      wishes.above_bytes = parse_bytes(option + " above", one.substr(6));
+    } else {
+      throw UsageError(option + " takes end, peak, every=10m or above=2G, not '" + one + "'");
+    }
+  }
+  return wishes;
 }
 
 using SetFlag = std::function<void(Options&)>;
@@ -168,7 +186,11 @@ const std::map<std::string, SetValue>& values() {
       {"--when-full",
        [](Options& o, Text name, Text text) { o.drops_when_full = parse_when_full(name, text); }},
       {"--snapshot",
-       [](Options& o, Text name, Text text) { o.snapshot_at_end = parse_snapshot(name, text); }},
+       [](Options& o, Text name, Text text) { o.snapshots = parse_snapshot(name, text); }},
+      {"--snapshot-of",
+       [](Options& o, Text name, Text text) {
+         o.snapshot_of = static_cast<std::int32_t>(parse_number(name, text, 1, INT32_MAX));
+       }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
       {"--room", [](Options& o, Text name, Text text) { o.room_bytes = parse_bytes(name, text); }},
@@ -204,16 +226,13 @@ void check_what_is_recorded(const Options& options) {
 }
 
 void check_together(const Options& options) {
-  if (options.show_help || options.show_version) return;
+  if (options.show_help || options.show_version || options.snapshot_of != 0) return;
   check_what_is_recorded(options);
   if (options.free_stacks && !options.stacks) {
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
   }
-  if (options.snapshot_at_end && options.sample_mean_bytes != 0) {
+  if (options.snapshots.any() && options.sample_mean_bytes != 0) {
     throw UsageError("--snapshot needs every block: leave out --sample");
-  }
-  if (options.snapshot_at_end && options.process != 0) {
-    throw UsageError("--snapshot end needs the program's start: leave out --pid");
   }
   if (options.print_json && options.output_pattern == "-") {
     throw UsageError("--json and --output - both mean standard output; use --summary FILE");

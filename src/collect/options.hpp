@@ -15,6 +15,16 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// When to look at who holds which block.
+struct SnapshotWishes {
+  bool at_end = false;            // of the program, or of the recording
+  bool at_peak = false;           // of resident memory
+  std::uint64_t every_ns = 0;     // 0: not
+  std::uint64_t above_bytes = 0;  // when resident memory gets there; 0: not
+
+  bool any() const noexcept { return at_end || at_peak || every_ns != 0 || above_bytes != 0; }
+};
+
 struct Options {
   std::string output_pattern = "%e.%p.heapwright";
   bool replace_existing = false;
@@ -24,7 +34,7 @@ struct Options {
   bool stacks = true;
   bool residency = true;
   bool kernel_events = true;
-  bool snapshot_at_end = false;  // of who holds which block
+  SnapshotWishes snapshots;
   bool drops_when_full = false;  // rather than that the program waits for the collector
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call
@@ -43,6 +53,7 @@ struct Options {
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> command;  // program and arguments
+  std::int32_t snapshot_of = 0;      // a process that is being recorded: ask for a snapshot, nothing else
   std::int32_t process = 0;          // a running process to attach to; 0: `command` is started
   bool despite_seccomp = false;
   std::string attacher_path;  // empty: beside this program

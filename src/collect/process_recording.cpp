@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "collect/conditions.hpp"
-#include "collect/heap_snapshot.hpp"
 #include "collect/live_heap.hpp"
 #include "collect/recording_notes.hpp"
 #include "collect/session_text.hpp"
@@ -59,12 +58,21 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
       metadata_(describe()),
-      scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
+      scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()),
+      snapshots_(context.options.snapshots, block, context.clock, file_, snapshot_source()) {
   file_.write(metadata_);
+  note_trace_path();
   look_at_code(context_.clock.now_ns());
   processor_.begin(watch_, name.is_first_image, context.clock.now_ns());
   const bool is_file = context.output_descriptor < 0;
   if (context.options.room_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.room_bytes);
+}
+
+// For those who ask for a snapshot.
+void ProcessRecording::note_trace_path() {
+  char* const path = realpath(file_.path().c_str(), nullptr);
+  if (path != nullptr) std::string_view(path).copy(block_.trace_path, sizeof block_.trace_path - 1);
+  free(path);
 }
 
 trace::Metadata ProcessRecording::describe() const {
@@ -272,10 +280,11 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
     memory_.hurry();
     watch_.add_code_files(code_files_);
     processor_.hurry();
-    if (context_.options.snapshot_at_end) take_snapshot();
+    take_last_snapshot();
   }
   memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
                  memory_interval_ns);
+  snapshots_.step(memory_.resident_bytes());
   if (memory_.has_new_filter(block_.seccomp_at_start) &&
       block_.is_confined.load(std::memory_order_relaxed) == 0) {
     block_.is_confined.fetch_add(1, std::memory_order_relaxed);
@@ -299,41 +308,29 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   write_pending();
 }
 
-// The program waits for its scan before the exit, and so for this.
-void ProcessRecording::take_snapshot() {
-  if (std::exchange(has_tried_snapshot_, true)) return;
-  std::string failure;
-  try {
-    failure = try_snapshot();
-  } catch (const std::exception& error) {
-    failure = error.what();
-  }
-  if (!failure.empty()) metadata_.conditions.push_back(std::string(snapshot_failed) + failure);
+void ProcessRecording::take_last_snapshot() {
+  if (context_.options.snapshots.at_end && !watch_.is_gone()) snapshots_.take_last();
 }
 
-// Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
-// stops.
-std::string ProcessRecording::try_snapshot() {
+SnapshotSource ProcessRecording::snapshot_source() {
+  return {name_.process_id, watch_.folder(), [this] { return write_calls(); },
+          [this] {
+            const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
+            return is_from_start && context_.switches.all().empty() && context_.switches.is_on() &&
+                   dropped() == 0;
+          }};
+}
+
+std::string ProcessRecording::write_calls() {
   if (name_.is_elsewhere) return "it is in another PID namespace";
   if (context_.output_descriptor >= 0) return "the recording is not an ordinary file";
-  tracee::StoppedProcess process(static_cast<pid_t>(name_.process_id));
-  std::string reason = process.stop(std::chrono::seconds(5));
-  if (!reason.empty()) return reason;
+  if (context_.options.sample_mean_bytes != 0) return "a sampled recording does not have every block";
   for (int pass = 0; pass < final_passes; ++pass) {
     if (drain().slots == 0) break;
   }
   definitions_.read_modules(true);
   write_waiting();
-  if (file_.is_failed()) return "the recording cannot be written";
-  const LiveHeap heap = live_heap_of(trace::Reader::open(file_.path(), file_.bytes()));
-  const std::string allocator = text_of(block_.allocator);
-  const bool is_glibc = allocator.starts_with("glibc") || allocator.find("/libc.so") != std::string::npos;
-  trace::HeapGraph graph = snapshot_of({process, watch_.folder(), heap, is_glibc});
-  graph.time_ns = context_.clock.now_ns();
-  graph.stopped_ns = process.stopped_ns();
-  process.resume();
-  file_.write(graph);
-  return {};
+  return file_.is_failed() ? "the recording cannot be written" : "";
 }
 
 // Libraries that make no call of malloc may have an allocator inside.
@@ -429,7 +426,10 @@ void ProcessRecording::complete_metadata() {
   for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_)) {
     metadata_.notes.push_back(std::move(note));
   }
-  if (context_.options.snapshot_at_end && !has_tried_snapshot_) {
+  for (const std::string& reason : snapshots_.failures()) {
+    metadata_.conditions.push_back(std::string(snapshot_failed) + reason);
+  }
+  if (context_.options.snapshots.at_end && !snapshots_.has_taken_last()) {
     metadata_.conditions.push_back(std::string(snapshot_failed) + "the program did not end by exit()");
   }
   UnseenAllocators::Found found = context_.unseen_allocators.of(block_, code_files_, metadata_.conditions);
@@ -457,6 +457,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   if (reason != trace::EndReason::replaced) processor_.hurry();
   processor_.sample(watch_, kernel(), name_.process_id, std::max(end_ns, last_event_ns_));
   write_pending();
+  snapshots_.finish();
   complete_metadata();
   file_.write(metadata_);
   if (kernel() != nullptr) kernel()->forget_process(name_.process_id);

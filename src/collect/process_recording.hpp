@@ -18,6 +18,7 @@
 #include "collect/process_watch.hpp"
 #include "collect/processor_sampler.hpp"
 #include "collect/residency_scanner.hpp"
+#include "collect/snapshot_taker.hpp"
 #include "collect/stack_definitions.hpp"
 #include "collect/switch_history.hpp"
 #include "collect/tick_clock.hpp"
@@ -108,7 +109,9 @@ class ProcessRecording {
   bool is_scanning() const noexcept { return scanner_.is_scanning(); }
   // The program waits for the scan.
   bool is_scan_urgent() const noexcept { return scanner_.is_urgent(); }
-  bool wants_scan() const noexcept { return scanner_.is_asked(context_.clock.now_ns()); }
+  bool wants_scan() const { return scanner_.is_asked(context_.clock.now_ns()) || snapshots_.has_work(); }
+  // Of who holds which block, if one is wanted at the end and was not yet taken. Calls must still be recorded.
+  void take_last_snapshot();
   // As stored in the trace (see trace::Metadata).
   void set_unrecorded(std::vector<std::string> processes) {
     metadata_.unrecorded_processes = std::move(processes);
@@ -145,9 +148,10 @@ class ProcessRecording {
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
   void write_pending();
   void look_at_code(std::uint64_t now_ns);
-  void take_snapshot();
   void complete_metadata();
-  std::string try_snapshot();
+  void note_trace_path();
+  SnapshotSource snapshot_source();
+  std::string write_calls();
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;
   std::string command_line() const;
@@ -178,7 +182,7 @@ class ProcessRecording {
   std::uint64_t damaged_slots_ = 0;
   SelfCost self_cost_;
   std::uint64_t last_event_ns_ = 0;
-  bool has_tried_snapshot_ = false;
+  SnapshotTaker snapshots_;
 };
 
 }  // namespace heapwright::collect

@@ -44,25 +44,6 @@ bool is_utf8(const std::string& text) {
   return expected == 0;
 }
 
-std::string quoted(const std::string& text) {
-  const bool keeps_high_bytes = is_utf8(text);
-  std::string result = "\"";
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
-      result += '\\';
-      result += character;
-    } else if (byte < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", byte);
-      result += escape;
-    } else {
-      result += byte >= 0x80 && !keeps_high_bytes ? '?' : character;
-    }
-  }
-  return result + "\"";
-}
-
 std::string list_of(const std::vector<std::string>& texts) {
   std::string result = "[";
   for (const std::string& text : texts) result += (result.size() > 1 ? ", " : "") + quoted(text);
@@ -214,6 +195,25 @@ std::vector<std::string> unseen_lines_of(const Report& report) {
 }
 
 }  // namespace
+
+std::string quoted(const std::string& text) {
+  const bool keeps_high_bytes = is_utf8(text);
+  std::string result = "\"";
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (character == '"' || character == '\\') {
+      result += '\\';
+      result += character;
+    } else if (byte < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", byte);
+      result += escape;
+    } else {
+      result += byte >= 0x80 && !keeps_high_bytes ? '?' : character;
+    }
+  }
+  return result + "\"";
+}
 
 const char* name_of(trace::EndReason reason) {
   // Indexed by EndReason.

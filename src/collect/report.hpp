@@ -38,6 +38,9 @@ std::string next_command(const Report& report);
 // One JSON object, schema "heapwright.recording/1".
 std::string json_of(const Report& report);
 
+// A string of JSON. Bytes that are no UTF-8 become '?'.
+std::string quoted(const std::string& text);
+
 // "exited", "killed", ...
 const char* name_of(trace::EndReason reason);
 

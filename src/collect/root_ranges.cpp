@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace heapwright::collect {
 namespace {
@@ -14,21 +15,6 @@ constexpr std::uint64_t thread_record_bytes = 4096;
 // In front of it, besides the variables of modules.
 constexpr std::uint64_t thread_local_reserve_bytes = 4096;
 
-bool is_recorders(const std::string& name) {
-  return name.find("/libheapwright-") != std::string::npos || name.starts_with("/memfd:heapwright");
-}
-
-// Registers and buffers of a device are not memory.
-bool is_device(const std::string& name) {
-  return name.starts_with("/dev/") && !name.starts_with("/dev/zero") && !name.starts_with("/dev/shm/");
-}
-
-bool is_scanned(const trace::Mapping& mapping) {
-  using trace::MappingFlag;
-  return mapping.has(MappingFlag::readable) && mapping.has(MappingFlag::writable) &&
-         !is_recorders(mapping.name) && !is_device(mapping.name);
-}
-
 bool is_libc(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.starts_with("libc.so") || name.starts_with("libc-2");
@@ -36,19 +22,18 @@ bool is_libc(const std::string& path) {
 
 }  // namespace
 
-RootRanges::RootRanges(const std::vector<trace::Mapping>& mappings, const tracee::StoppedProcess& process,
-                       const LiveHeap& heap, const std::string& folder)
-    : mappings_(mappings), process_(process), heap_(heap) {
-  add_modules(folder);
+RootRanges::RootRanges(const ProcessImage& image, const LiveHeap& heap) : image_(image), heap_(heap) {
+  add_modules();
   add_threads();
   add_mappings();
+  if (!heap_.has_every_block) add_older_blocks();
 }
 
 const trace::Mapping* RootRanges::mapping_at(std::uint64_t address) const {
   const auto after =
-      std::upper_bound(mappings_.begin(), mappings_.end(), address,
+      std::upper_bound(image_.mappings.begin(), image_.mappings.end(), address,
                        [](std::uint64_t at, const trace::Mapping& mapping) { return at < mapping.begin; });
-  if (after == mappings_.begin() || address >= std::prev(after)->end) return nullptr;
+  if (after == image_.mappings.begin() || address >= std::prev(after)->end) return nullptr;
   return &*std::prev(after);
 }
 
@@ -91,30 +76,30 @@ void RootRanges::add(RootRange range) {
   cover(whole);
 }
 
-void RootRanges::add_modules(const std::string& folder) {
-  for (const trace::Mapping& mapping : mappings_) {
-    const bool is_first = mapping.name.starts_with("/") && mapping.file_offset == 0 &&
-                          !is_device(mapping.name) && !modules_.contains(mapping.name);
-    if (!is_first || mapping.name.starts_with("/memfd:")) continue;
-    auto variables = std::make_unique<ModuleVariables>(folder + "/root" + mapping.name);
-    const std::uint64_t bias = mapping.begin - variables->base();
-    thread_local_bytes_ += variables->thread_local_bytes();
-    for (const ModuleVariables::Segment& segment : variables->writable()) {
+void RootRanges::add_modules() {
+  std::set<std::string> seen;
+  for (const trace::Mapping& mapping : image_.mappings) {
+    const auto known = image_.modules.find(mapping.name);
+    const bool is_first = known != image_.modules.end() && mapping.file_offset == 0;
+    if (!is_first || !seen.insert(mapping.name).second) continue;
+    const ModuleVariables& variables = *known->second;
+    const std::uint64_t bias = mapping.begin - variables.base();
+    thread_local_bytes_ += variables.thread_local_bytes();
+    for (const ModuleVariables::Segment& segment : variables.writable()) {
       const AddressRange range{bias + segment.begin, bias + segment.end};
       if (is_recorders(mapping.name)) {
         cover(range);
         continue;
       }
-      RootRange root{range, trace::RootKind::data, 0, mapping.name, variables.get(), bias, false};
+      RootRange root{range, trace::RootKind::data, 0, mapping.name, &variables, bias, false};
       root.is_libc = is_libc(mapping.name);
       add(std::move(root));
     }
-    modules_[mapping.name] = std::move(variables);
   }
 }
 
 void RootRanges::add_threads() {
-  for (const tracee::StoppedThread& thread : process_.threads()) {
+  for (const tracee::StoppedThread& thread : image_.threads) {
     const trace::Mapping* const mapping = mapping_at(thread.thread_pointer);
     if (mapping == nullptr) continue;
     const std::uint64_t before = thread_local_bytes_ + thread_local_reserve_bytes;
@@ -129,7 +114,7 @@ void RootRanges::add_threads() {
     }
     add(std::move(root));
   }
-  for (const tracee::StoppedThread& thread : process_.threads()) add_thread(thread);
+  for (const tracee::StoppedThread& thread : image_.threads) add_thread(thread);
 }
 
 // Its stack.
@@ -155,8 +140,8 @@ void RootRanges::add_thread(const tracee::StoppedThread& thread) {
 // A mapping with blocks is an allocator's: free lists and caches in it point at anything. What the program
 // mapped itself counts even then, as the kernel joins neighbours.
 void RootRanges::add_mappings() {
-  for (const trace::Mapping& mapping : mappings_) {
-    if (!is_scanned(mapping) || mapping.name == "[heap]") continue;
+  for (const trace::Mapping& mapping : image_.mappings) {
+    if (!may_hold_pointers(mapping) || mapping.name == "[heap]") continue;
     RootRange root;
     root.module = mapping.name;
     root.range = {mapping.begin, mapping.end};
@@ -170,6 +155,17 @@ void RootRanges::add_mappings() {
       root.range = part;
       add(root);
     }
+  }
+}
+
+// Blocks that the recording does not know may hold those that it knows.
+void RootRanges::add_older_blocks() {
+  for (const trace::Mapping& mapping : image_.mappings) {
+    if (!may_hold_pointers(mapping)) continue;
+    RootRange root;
+    root.kind = trace::RootKind::older_blocks;
+    root.range = {mapping.begin, mapping.end};
+    add(std::move(root));
   }
 }
 

@@ -4,15 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "collect/live_heap.hpp"
-#include "collect/module_variables.hpp"
+#include "collect/process_image.hpp"
 #include "trace/heap_graph.hpp"
-#include "trace/residency.hpp"
-#include "tracee/stopped_process.hpp"
 
 namespace heapwright::collect {
 
@@ -28,30 +25,28 @@ struct RootRange {
 
 class RootRanges {
  public:
-  // `folder` of the process in /proc. Arguments outlive this.
-  RootRanges(const std::vector<trace::Mapping>& mappings, const tracee::StoppedProcess& process,
-             const LiveHeap& heap, const std::string& folder);
+  // Arguments outlive this.
+  RootRanges(const ProcessImage& image, const LiveHeap& heap);
 
   // They do not overlap.
   const std::vector<RootRange>& all() const noexcept { return ranges_; }
 
  private:
-  void add_modules(const std::string& folder);
+  void add_modules();
   void add_threads();
   void add_thread(const tracee::StoppedThread& thread);
   void add_mappings();
+  void add_older_blocks();
   // What no earlier range has.
   void add(RootRange range);
   void cover(AddressRange range);
   const trace::Mapping* mapping_at(std::uint64_t address) const;
   bool has_block(AddressRange range) const;
 
-  const std::vector<trace::Mapping>& mappings_;
-  const tracee::StoppedProcess& process_;
+  const ProcessImage& image_;
   const LiveHeap& heap_;
   std::vector<RootRange> ranges_;
   std::map<std::uint64_t, std::uint64_t> covered_;  // end by begin, disjoint
-  std::map<std::string, std::unique_ptr<ModuleVariables>> modules_;
   std::uint64_t thread_local_bytes_ = 0;
 };
 

@@ -2,8 +2,6 @@
 #include "collect/session_door.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -16,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "collect/signals.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -103,13 +103,8 @@ SessionDoor::SessionDoor(int session_file) : session_file_(session_file), key_(m
   stop_event_ = eventfd(0, EFD_CLOEXEC);
   if (stop_event_ < 0) return;
   sockets_ = {listen_anywhere(name_), listen_in_folder(path_)};
-  // Signals are handled by the thread that forwards them.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { answer(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 SessionDoor::~SessionDoor() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "collect/trace_roller.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <utility>
+
+#include "collect/signals.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -21,13 +21,8 @@ constexpr std::uint64_t clock_slack_ns = 1'000'000;
 
 void TraceRoller::begin(std::uint64_t file_bytes, std::uint64_t now_ns) {
   whole_bytes_ = file_bytes;
-  // Signals are handled by the thread that forwards them.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   thread_ = std::thread([this, now_ns] { make(now_ns); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void TraceRoller::make(std::uint64_t now_ns) {

@@ -54,6 +54,38 @@ nb::object facts_value(const analyze::Facts& facts, const std::string& name) {
   return found;
 }
 
+template <typename Row, typename Field>
+nb::bytes column_of(const std::vector<Row>& rows, const Field& field) {
+  std::vector<std::uint64_t> column;
+  column.reserve(rows.size());
+  for (const Row& row : rows) column.push_back(static_cast<std::uint64_t>(field(row)));
+  return packed(column);
+}
+
+// Columns of 64-bit numbers by name, and the texts of roots.
+nb::dict heap_graph_of(const ReaderHandle& reader, std::uint64_t time_ns) {
+  const trace::HeapGraph graph = trace::read_heap_graph(*reader, time_ns);
+  const analyze::GraphSums sums = analyze::sums_of(graph);
+  nb::dict found;
+  found["address"] = column_of(graph.nodes, [](const auto& node) { return node.address; });
+  found["size"] = column_of(graph.nodes, [](const auto& node) { return node.size; });
+  found["stack"] = column_of(graph.nodes, [](const auto& node) { return node.stack; });
+  found["dominator"] = packed(sums.dominator);
+  found["retained_bytes"] = packed(sums.retained_bytes);
+  found["from"] = column_of(graph.edges, [](const auto& edge) { return edge.from; });
+  found["to"] = column_of(graph.edges, [](const auto& edge) { return edge.to; });
+  found["offset"] = column_of(graph.edges, [](const auto& edge) { return edge.offset; });
+  found["is_interior"] = column_of(graph.edges, [](const auto& edge) { return edge.is_interior; });
+  nb::list roots;
+  for (const trace::GraphRoot& root : graph.roots) {
+    roots.append(nb::make_tuple(static_cast<std::uint32_t>(root.kind), root.thread_id,
+                                nb::bytes(root.module.data(), root.module.size()),
+                                nb::bytes(root.symbol.data(), root.symbol.size())));
+  }
+  found["roots"] = roots;
+  return found;
+}
+
 }  // namespace
 
 void bind_facts(nanobind::module_& module) {
@@ -68,7 +100,12 @@ void bind_facts(nanobind::module_& module) {
                                     std::size_t most_scans) {
     return value_of(analyze::mapped_memory_of(*reader, from_ns, to_ns, most_scans));
   });
-  module.def("held_of", [](const ReaderHandle& reader) { return value_of(analyze::held_of(*reader)); });
+  module.def("held_of", [](const ReaderHandle& reader, std::uint64_t time_ns) {
+    return value_of(analyze::held_of(*reader, time_ns));
+  });
+  module.def("snapshot_times",
+             [](const ReaderHandle& reader) { return packed(trace::heap_graph_times(*reader)); });
+  module.def("heap_graph_of", heap_graph_of);
   module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
     return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                  unpacked<analyze::FrameKind>(kinds));

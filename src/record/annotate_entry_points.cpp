@@ -82,4 +82,6 @@ HEAPWRIGHT_HOOK void heapwright_annotate_region(const void* first, std::size_t b
       {.kind = EventKind::region_named, .size = bytes, .address = number_of(first)}, name);
 }
 
+HEAPWRIGHT_HOOK void heapwright_annotate_snapshot() noexcept { wait_for_snapshot(); }
+
 }  // namespace heapwright::record

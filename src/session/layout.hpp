@@ -195,6 +195,17 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> is_confined;
   // Of the process when it was linked, as session/seccomp_status.hpp has it.
   std::uint32_t seccomp_at_start;
+  // Requests for a snapshot of who holds which block: how many there were, by anybody who maps the session. Of
+  // these, the number for which the process's memory has been read (a futex word), and that were answered.
+  std::atomic<std::uint32_t> snapshot_requests;
+  std::atomic<std::uint32_t> snapshots_read;
+  std::atomic<std::uint32_t> snapshots_answered;
+  // The last answer, and where the trace is; written by the collector.
+  std::uint64_t snapshot_blocks;
+  std::uint64_t snapshot_bytes;
+  std::uint64_t snapshot_stopped_ns;
+  char snapshot_failure[128];  // empty: it was taken
+  char trace_path[512];
   alignas(4096) PcEntry pcs[pc_table_slots];
   // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.
   alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];

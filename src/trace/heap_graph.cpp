@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/crc32c.hpp"
 #include "trace/block.hpp"
@@ -202,6 +203,13 @@ void read_part(const InputFile& file, const IndexEntry& entry, GraphCounts& prom
   }
 }
 
+std::vector<IndexEntry> graph_chunks(const Reader& reader) {
+  std::vector<Damage> damage;  // the reader has told of it
+  std::vector<IndexEntry> chunks = find_chunks(reader.file(), damage);
+  std::erase_if(chunks, [](const IndexEntry& entry) { return entry.header.kind != heap_graph_chunk; });
+  return chunks;
+}
+
 }  // namespace
 
 bool write_heap_graph(const HeapGraph& graph, Writer& writer) {
@@ -213,16 +221,33 @@ bool write_heap_graph(const HeapGraph& graph, Writer& writer) {
          parts.put_all(GraphPart::edges, std::span<const GraphEdge>(graph.edges), max_records_per_chunk);
 }
 
-std::optional<HeapGraph> read_heap_graph(const Reader& reader) {
-  std::vector<Damage> damage;  // the reader has told of it
-  std::vector<IndexEntry> chunks = find_chunks(reader.file(), damage);
-  std::erase_if(chunks, [](const IndexEntry& entry) { return entry.header.kind != heap_graph_chunk; });
-  if (chunks.empty()) return std::nullopt;
+std::vector<std::uint64_t> heap_graph_times(const Reader& reader) {
+  // By time: what the summary promises, and how much of it is there. 0: no summary.
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> records;
+  for (const IndexEntry& entry : graph_chunks(reader)) {
+    auto& [promised, found] = records[entry.header.first_begin_ns];
+    if (entry.header.thread != static_cast<std::uint32_t>(GraphPart::summary)) {
+      found += entry.header.count;
+      continue;
+    }
+    GraphCounts counts;
+    HeapGraph unused;
+    read_part(reader.file(), entry, counts, unused);
+    promised = counts.nodes + counts.roots + counts.edges + 1;
+  }
+  std::vector<std::uint64_t> times;
+  for (const auto& [time_ns, of] : records) {
+    if (of.first != 0 && of.first - 1 == of.second) times.push_back(time_ns);
+  }
+  return times;
+}
+
+HeapGraph read_heap_graph(const Reader& reader, std::uint64_t time_ns) {
   HeapGraph graph;
-  for (const IndexEntry& entry : chunks) graph.time_ns = std::max(graph.time_ns, entry.header.first_begin_ns);
+  graph.time_ns = time_ns;
   GraphCounts promised;
-  for (const IndexEntry& entry : chunks) {
-    if (entry.header.first_begin_ns == graph.time_ns) read_part(reader.file(), entry, promised, graph);
+  for (const IndexEntry& entry : graph_chunks(reader)) {
+    if (entry.header.first_begin_ns == time_ns) read_part(reader.file(), entry, promised, graph);
   }
   graph.stopped_ns = promised.stopped_ns;
   check_graph(promised, reader.stacks().size(), graph);

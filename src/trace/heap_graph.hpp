@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +32,10 @@ enum class RootKind : std::uint8_t {
   registers = 2,      // of a thread
   thread_local_ = 3,  // variables of a thread
   mapping = 4,        // memory that the program mapped itself
+  older_blocks = 5,   // memory of an allocator, with blocks that the recording does not have
+  young = 6,          // no pointer: the block was allocated just before, its pointer may be on its way
 };
-inline constexpr std::uint8_t last_root_kind = 4;
+inline constexpr std::uint8_t last_root_kind = 6;
 
 struct GraphRoot {
   RootKind kind = RootKind::data;
@@ -98,7 +99,9 @@ void check_graph(const GraphCounts& promised, std::uint64_t stacks, HeapGraph& g
 
 // Its stacks must have been written before. False as for other calls of the writer.
 bool write_heap_graph(const HeapGraph& graph, Writer& writer);
-// The last snapshot; nullopt: none was taken. Throws TraceError if it is damaged.
-std::optional<HeapGraph> read_heap_graph(const Reader& reader);
+// When the snapshots were taken that are whole, in this order.
+std::vector<std::uint64_t> heap_graph_times(const Reader& reader);
+// The snapshot of that time. Throws TraceError if it is damaged.
+HeapGraph read_heap_graph(const Reader& reader, std::uint64_t time_ns);
 
 }  // namespace heapwright::trace

@@ -119,14 +119,15 @@ void write_scans(const Reader& reader, const Replacements& with, Writer& writer)
 }
 
 // Variables and paths are names of the program.
-void write_graph(const Reader& reader, const Replacements& with, Writer& writer) {
-  std::optional<HeapGraph> graph = read_heap_graph(reader);
-  if (!graph) return;
-  for (GraphRoot& root : graph->roots) {
-    root.module = with.named(std::move(root.module));
-    root.symbol.clear();
+void write_graphs(const Reader& reader, const Replacements& with, Writer& writer) {
+  for (const std::uint64_t time_ns : heap_graph_times(reader)) {
+    HeapGraph graph = read_heap_graph(reader, time_ns);
+    for (GraphRoot& root : graph.roots) {
+      root.module = with.named(std::move(root.module));
+      root.symbol.clear();
+    }
+    write_heap_graph(graph, writer);
   }
-  write_heap_graph(*graph, writer);
 }
 
 void write_all_events(const Reader& reader, const Replacements& with, Writer& writer,
@@ -160,7 +161,7 @@ int write_unnamed_copy(const Reader& reader, const EmbeddedNames& names, const R
   write_tables(reader, names, replacements, *writer);
   write_all_events(reader, replacements, *writer, on_progress);
   write_scans(reader, replacements, *writer);
-  write_graph(reader, replacements, *writer);
+  write_graphs(reader, replacements, *writer);
   writer->finish(reader.end());
   return writer->error_number();
 }

@@ -28,14 +28,21 @@ TEST(Options, DefaultsRecordEverythingOfOneProcess) {
   EXPECT_EQ(options.sample_mean_bytes, 0U);
 }
 
-TEST(Options, ASnapshotNeedsEveryBlockOfAProgramFromItsStart) {
-  EXPECT_TRUE(parse_options({"--snapshot", "end", "prog"}).snapshot_at_end);
-  EXPECT_FALSE(parse_options({"prog"}).snapshot_at_end);
-  EXPECT_EQ(complaint_about({"--snapshot", "peak", "prog"}), "--snapshot takes end, not 'peak'");
+TEST(Options, SnapshotsAreTakenAtSeveralTimesAndNeedEveryBlock) {
+  EXPECT_FALSE(parse_options({"prog"}).snapshots.any());
+  EXPECT_TRUE(parse_options({"--snapshot", "end", "prog"}).snapshots.at_end);
+  const SnapshotWishes wishes = parse_options({"--snapshot", "peak,every=2.5,above=2G", "prog"}).snapshots;
+  EXPECT_TRUE(wishes.at_peak);
+  EXPECT_FALSE(wishes.at_end);
+  EXPECT_EQ(wishes.every_ns, 2'500'000'000U);
+  EXPECT_EQ(wishes.above_bytes, 2ULL << 30U);
+  EXPECT_EQ(parse_options({"--snapshot-of", "42"}).snapshot_of, 42);
+  EXPECT_EQ(complaint_about({"--snapshot", "end,often", "prog"}),
+            "--snapshot takes end, peak, every=10m or above=2G, not 'often'");
+  EXPECT_EQ(complaint_about({"--snapshot", "every=0", "prog"}),
+            "--snapshot every takes a number of seconds above 0, not '0'");
   EXPECT_EQ(complaint_about({"--snapshot", "end", "--sample", "1k", "prog"}),
             "--snapshot needs every block: leave out --sample");
-  EXPECT_EQ(complaint_about({"--snapshot", "end", "--pid", "1"}),
-            "--snapshot end needs the program's start: leave out --pid");
 }
 
 TEST(Options, TakesValuesInBothForms) {

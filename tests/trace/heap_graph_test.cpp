@@ -45,7 +45,7 @@ std::string refusal_of(const HeapGraph& graph) {
   const TemporaryFile file("heap_graph");
   write_trace(file.path(), {graph});
   try {
-    read_heap_graph(Reader::open(file.path()));
+    read_heap_graph(Reader::open(file.path()), graph.time_ns);
   } catch (const TraceError& error) {
     return error.what();
   }
@@ -60,28 +60,44 @@ TEST(HeapGraph, ComesBackAsWrittenOverManyChunks) {
   write_trace(file.path(), {graph});
   const Reader reader = Reader::open(file.path());
   EXPECT_TRUE(reader.damage().empty());
-  const auto found = read_heap_graph(reader);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->time_ns, graph.time_ns);
-  EXPECT_EQ(found->stopped_ns, graph.stopped_ns);
-  EXPECT_TRUE(found->nodes == graph.nodes);
-  EXPECT_TRUE(found->roots == graph.roots);
-  EXPECT_TRUE(found->edges == graph.edges);
+  ASSERT_EQ(heap_graph_times(reader), std::vector{graph.time_ns});
+  const HeapGraph found = read_heap_graph(reader, graph.time_ns);
+  EXPECT_EQ(found.time_ns, graph.time_ns);
+  EXPECT_EQ(found.stopped_ns, graph.stopped_ns);
+  EXPECT_TRUE(found.nodes == graph.nodes);
+  EXPECT_TRUE(found.roots == graph.roots);
+  EXPECT_TRUE(found.edges == graph.edges);
   EXPECT_LT(std::filesystem::file_size(file.path()), 70'000 * 10 + 150'000 * 6) << "six bytes a pointer";
 }
 
-TEST(HeapGraph, TheLastOneCounts) {
+TEST(HeapGraph, EachIsReadByItsTime) {
   const TemporaryFile file("heap_graph");
+  const HeapGraph first = random_heap_graph(20, 30);
   HeapGraph later = random_heap_graph(10, 10);
   later.time_ns *= 2;
-  write_trace(file.path(), {random_heap_graph(20, 30), later});
-  EXPECT_TRUE(read_heap_graph(Reader::open(file.path()))->nodes == later.nodes);
+  write_trace(file.path(), {first, later});
+  const Reader reader = Reader::open(file.path());
+  EXPECT_EQ(heap_graph_times(reader), (std::vector{first.time_ns, later.time_ns}));
+  EXPECT_TRUE(read_heap_graph(reader, first.time_ns).nodes == first.nodes);
+  EXPECT_TRUE(read_heap_graph(reader, later.time_ns).nodes == later.nodes);
 }
 
 TEST(HeapGraph, IsMissingWhereNoneWasTaken) {
   const TemporaryFile file("heap_graph");
   write_small_trace(file.path(), 1, 10);
-  EXPECT_FALSE(read_heap_graph(Reader::open(file.path())));
+  EXPECT_TRUE(heap_graph_times(Reader::open(file.path())).empty());
+}
+
+TEST(HeapGraph, OneThatWasCutOffIsNotListed) {
+  const TemporaryFile file("heap_graph");
+  const HeapGraph first = random_heap_graph(20, 30);
+  HeapGraph later = random_heap_graph(70'000, 150'000);
+  later.time_ns *= 2;
+  write_trace(file.path(), {first, later});
+  std::vector<char> cut = content_of(file.path());
+  cut.resize(cut.size() / 2);
+  put_content(file.path(), cut);
+  EXPECT_EQ(heap_graph_times(Reader::open(file.path())), std::vector{first.time_ns});
 }
 
 TEST(HeapGraph, IsRefusedIfANumberIsImpossible) {
@@ -107,8 +123,10 @@ TEST(HeapGraph, AByteThatChangedIsNeverTakenForAnotherGraph) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
     put_content(file.path(), damaged);
     try {
-      const auto found = read_heap_graph(Reader::open(file.path()));
-      EXPECT_TRUE(!found || found->edges == graph.edges) << "byte " << at;
+      const Reader reader = Reader::open(file.path());
+      for (const std::uint64_t time_ns : heap_graph_times(reader)) {
+        EXPECT_TRUE(read_heap_graph(reader, time_ns).edges == graph.edges) << "byte " << at;
+      }
     } catch (const TraceError&) {
       continue;
     }

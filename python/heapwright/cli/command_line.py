@@ -32,6 +32,7 @@ COMMANDS = (
     "count",
     "top",
     "dump",
+    "snapshot",
     "serve",
     "fleet",
 )
@@ -109,6 +110,7 @@ EXAMPLES = {
         "heapwright count --sample 512k --dump-when oom -- ./server",
     ),
     "dump": ("heapwright dump 1234", "heapwright dump server -o now.heapwright"),
+    "snapshot": ("heapwright snapshot 1234", "heapwright snapshot server --json"),
     "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),
     "fleet": ("heapwright fleet facts", "heapwright fleet facts --question regressions --json"),
     "serve": ("heapwright serve", "heapwright serve --port 9000", "heapwright serve --dashboard > heap.json"),

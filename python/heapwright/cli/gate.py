@@ -85,7 +85,10 @@ def gate(
         try:
             budget = budget_file.parse(text, file, toolchain, accept)
             wavers = accept and wavers_with_threads(budget)
-            traces = _traces(recording, program, runs, wavers, limit, keep, anyway, debug_root, stack)
+            snapshot = "end" if budgets.limits_lost_blocks(budget) else ""
+            traces = _traces(
+                recording, program, runs, wavers, limit, keep, anyway, snapshot, debug_root, stack
+            )
             notes = _notes(traces, program, anyway, accept)
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
@@ -140,6 +143,7 @@ def _traces(
     limit: float,
     keep: Path | None,
     anyway: bool,
+    snapshot: str,
     debug_root: Path | None,
     stack: ExitStack,
 ) -> list[Trace]:
@@ -152,7 +156,7 @@ def _traces(
     folder = repeated_runs.folder_for(keep, stack)
 
     def run(number: int) -> Trace:
-        file = repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway)
+        file = repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway, snapshot)
         return open_trace(file, debug_root)
 
     found = [run(0)]

@@ -162,6 +162,10 @@ DOCUMENTS: Mapping[str, tuple[str, Schema]] = {
         "What heapwright explain --json prints for several processes",
         object_of(processes.DOCUMENT),
     ),
+    "snapshot": (
+        "What heapwright snapshot --json prints",
+        closed({**_all("process_id blocks bytes stopped_ns", COUNT), "trace": _TEXT}),
+    ),
     "sql": ("What heapwright sql --json prints", _SQL),
     "export": ("What heapwright export --json prints", _EXPORT),
     "fleet": ("What heapwright fleet --json prints; answers to the requested questions", _FLEET),

@@ -14,6 +14,7 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.options import SIZE, TIME, Force
 from heapwright.live.processes import find_by_name, may_be_process
 
+
 Output = Annotated[
     str,
     typer.Option(
@@ -42,7 +43,11 @@ WhenFull = Annotated[
 ]
 Snapshot = Annotated[
     str,
-    typer.Option(metavar="end", help="Before the program exits, look at who holds which block (held)."),
+    typer.Option(
+        metavar="WHEN",
+        help="Look at who holds which block (held): end (before the exit), every=10m, above=2G, peak; "
+        "several with commas.",
+    ),
 ]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
@@ -59,7 +64,7 @@ Duration = Annotated[
     typer.Option(metavar="TIME", click_type=TIME, help="Stop recording after this time (90s, 10m)."),
 ]
 Control = Annotated[
-    str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
+    str, typer.Option(metavar="FILE", help='Do what FILE says: "start", "stop" or "snapshot".')
 ]
 Paused = Annotated[bool, typer.Option("--paused", help="Do not record until a start is requested.")]
 KeepArguments = Annotated[

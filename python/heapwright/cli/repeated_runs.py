@@ -50,12 +50,18 @@ def folder_for(keep: Path | None, stack: ExitStack) -> Path:
     return keep
 
 
-def record_once(program: Sequence[str], folder: Path, name: str, limit_s: float, anyway: bool) -> Path:
-    """The recording of one run; of several processes (children), that with the most calls."""
+def record_once(
+    program: Sequence[str], folder: Path, name: str, limit_s: float, anyway: bool, snapshot: str = ""
+) -> Path:
+    """The recording of one run; of several processes (children), that with the most calls.
+
+    snapshot: as record's option."""
     summary = folder / f".{name}.json"
     pattern = str(folder / f"{name}.%e.%p.heapwright")
     places = {"output": pattern, "summary": str(summary)}
-    command = collector_command({**places, "quiet": True, "children": True}, list(program))
+    command = collector_command(
+        {**places, "quiet": True, "children": True, "snapshot": snapshot}, list(program)
+    )
     try:
         run_program(command, os.environ, limit_s)
     except RunFailedError as failure:

@@ -46,7 +46,7 @@ def sql(
 ) -> None:
     """Query a trace with SQL.
 
-    Tables: event, block, site, stack, frame, thread, memory, module.
+    Tables: event, block, site, stack, frame, thread, memory, module; of snapshots: node, edge, root.
     """
     if csv and json:
         raise InputError("--csv and --json are mutually exclusive")

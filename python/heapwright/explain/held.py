@@ -6,38 +6,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from heapwright.explain import holders
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
 from heapwright.model import Site
+from heapwright.model.facts.held import Held
 from heapwright.report import units
-from heapwright.report.columns import WORD, Choice, Column, Table
+from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
-# By number, as trace::RootKind.
-KINDS = ("variable", "stack", "registers", "thread-local", "mapping", "several")
-_VARIABLE, _STACK, _REGISTERS, _THREAD_LOCAL, _MAPPING, _SEVERAL = range(len(KINDS))
-_FAILED = "snapshot_failed\t"
-_NOT_TAKEN = "no snapshot was taken: record with --snapshot end"
-
-
-def not_known(report: Report) -> str:
-    """Why there is no answer; "" = there is one."""
-    if report.trace.held.is_known:
-        return ""
-    failed = [line for line in report.trace.metadata.conditions if line.startswith(_FAILED)]
-    return failed[0].removeprefix(_FAILED) if failed else _NOT_TAKEN
-
-
-def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
-    """A holder in words."""
-    library = module.rpartition("/")[2]
-    if kind == _VARIABLE:
-        return f"{symbol} of {library}" if symbol else f"a variable of {library}"
-    if kind == _MAPPING:
-        return f"the mapping {library}" if library else "memory that the program mapped"
-    if kind == _SEVERAL:
-        return "several holders together"
-    return f"{KINDS[kind]} of thread {thread_id}"
+_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), ())
 
 
 class _Source:
@@ -45,41 +23,50 @@ class _Source:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.held = report.trace.held
-        self.not_known = not_known(report)
-        several = SimpleNamespace(
-            kind=_SEVERAL, thread_id=0, module="", symbol="",
-            blocks=self.held.shared_blocks, bytes=self.held.shared_bytes,
-        )  # fmt: skip
-        self._all: list[Any] = [*self.held.holders, several]
+        self.held = holders.last(report) or _NOTHING
+        self.not_known = holders.not_known(report)
+        self.failures = holders.failures(report)
+        self.snapshots = len(report.trace.snapshot_times)
+        first = holders.first(report)
+        self.first_ns = first.time_ns if first else 0
+        self.first_bytes = first.bytes if first else 0
+        self._grown = self._growth(first) if first else []
 
     def lost(self) -> list[tuple[Site, Any]]:
         """By site, most bytes first."""
-        sums: dict[int, dict[str, int]] = {}
-        for row in self.held.lost_sites:
-            site = sums.setdefault(self.report.sites.site_of_stack[row.stack], {})
-            for name, value in row._asdict().items():
-                site[name] = site.get(name, 0) + value
-        ordered = sorted(sums.items(), key=lambda item: (-item[1]["bytes"], -item[1]["blocks"], item[0]))
-        return [(self.report.sites[site], SimpleNamespace(**row)) for site, row in ordered[: self.report.top]]
+        sums = holders.lost_by_site(self.report, self.held)
+        ordered = sorted(sums.items(), key=lambda item: (-item[1].bytes, -item[1].blocks, item[0]))
+        return [(self.report.sites[site], row) for site, row in ordered[: self.report.top]]
 
     def holders(self) -> list[Any]:
         """Those that retain most, and what no single one does."""
-        ordered = sorted(self._all, key=lambda holder: -holder.bytes)
+        ordered = sorted(holders.all_of(self.held), key=lambda holder: -holder.bytes)
         return [holder for holder in ordered if holder.blocks][: self.report.top]
 
     def held_sites(self) -> list[tuple[Site, Any]]:
         """What the holders retain, by site."""
-        sums: dict[tuple[int, int], SimpleNamespace] = {}
-        for row in self.held.held_sites:
-            key = row.holder, self.report.sites.site_of_stack[row.stack]
-            holder = self._all[row.holder]
-            place = holder.kind, holder.thread_id, holder.module, holder.symbol
-            found = sums.setdefault(key, SimpleNamespace(holder=name_of(*place), blocks=0, bytes=0))
-            found.blocks += row.blocks
-            found.bytes += row.bytes
+        sums = holders.by_holder_and_site(self.report, self.held)
         ordered = sorted(sums.items(), key=lambda item: (-item[1].bytes, item[0]))
         return [(self.report.sites[site], row) for (_, site), row in ordered[: self.report.top]]
+
+    def _growth(self, first: Held) -> list[tuple[int, SimpleNamespace]]:
+        before = holders.by_holder_and_site(self.report, first)
+        after = holders.by_holder_and_site(self.report, self.held)
+        none = SimpleNamespace(blocks=0, bytes=0)
+        rows = []
+        for key in {**before, **after}:
+            old, new = before.get(key, none), after.get(key, none)
+            grown = {
+                "holder": key[0], "before_bytes": old.bytes, "after_bytes": new.bytes,
+                "bytes": new.bytes - old.bytes, "blocks": new.blocks - old.blocks,
+            }  # fmt: skip
+            rows.append((key[1], SimpleNamespace(**grown)))
+        return sorted(rows, key=lambda row: (-row[1].bytes, row[0]))
+
+    def grown(self) -> list[tuple[Site, Any]]:
+        """What is more than at the first snapshot, by holder and site."""
+        more = [(self.report.sites[site], row) for site, row in self._grown if row.bytes > 0]
+        return more[: self.report.top]
 
 
 def _findings(answer: Answer) -> list[Finding]:
@@ -103,10 +90,16 @@ def _title(answer: Answer) -> str:
 
 
 def _notes(answer: Answer) -> list[str]:
-    reason = answer["not_known"]
-    if reason and reason != _NOT_TAKEN:
-        return [f"The snapshot before the exit failed: {reason}."]
-    return []
+    notes = [f"A snapshot failed: {reason}." for reason in answer["failures"]]
+    if answer["snapshots"] > 1:
+        more = units.size(abs(answer["bytes"] - answer["first_bytes"]))
+        way = "more" if answer["bytes"] >= answer["first_bytes"] else "less"
+        last, first = units.duration(answer["time_ns"]), units.duration(answer["first_ns"])
+        notes.append(
+            f"Of {answer['snapshots']} snapshots this is the last, after {last}; "
+            f"{more} {way} are live than at the first, after {first}."
+        )
+    return notes
 
 
 def _gist(answer: Answer) -> str:
@@ -119,6 +112,8 @@ def _gist(answer: Answer) -> str:
         if answer["lost_blocks"]
         else f"no block of {units.count(answer['blocks'])} is lost"
     )
+    for grown in answer["grown"][:1]:
+        return f"{said}; {grown['holder']} grew most, by {units.size(grown['bytes'])}"
     for holder in answer["holders"][:1]:
         return f"{said}; {holder['holder']} holds most, {units.size(holder['bytes'])}"
     return said
@@ -134,10 +129,10 @@ _HOLDERS = Table(
         Column("bytes", "bytes", "bytes"),
         Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
         Column("blocks", "count", "blocks"),
-        Column("kind", Choice(KINDS), "", lambda row, _: KINDS[row.kind]),
+        Column("kind", Choice(holders.KINDS), "", lambda row, _: holders.KINDS[row.kind]),
         Column(
             "holder", WORD, "held by",
-            lambda row, _: name_of(row.kind, row.thread_id, row.module, row.symbol),
+            lambda row, _: holders.name_of(row.kind, row.thread_id, row.module, row.symbol),
         ),
         Column("thread_id", about="As the kernel numbers it; 0 = of no thread."),
         Column("module", "text"),
@@ -152,6 +147,10 @@ QUESTION = Question(
     "Who holds it",
     (
         Column("not_known", "text", about='Why there is no answer; "" = there is one.'),
+        Column("failures", Many("text"), about="Why snapshots failed."),
+        Column("snapshots", about="How many there are; the answer is the last one's."),
+        Column("first_ns", "ns", about="With several: when the first was taken."),
+        Column("first_bytes", "bytes", about="And what was live then."),
         _figure("time_ns", "ns", "When the snapshot was taken. Filters do not apply to it."),
         _figure("stopped_ns", "ns", "How long the program stood still for it."),
         _figure("blocks"),
@@ -176,12 +175,29 @@ QUESTION = Question(
             key="lost",
             about="Lost blocks by site; those neither direct nor in rings are lost with their owners.",
         ),
+        sites(
+            Column(
+                "bytes",
+                "integer",
+                "more",
+                lambda row, _: row.bytes,
+                text=lambda row, _: units.size(row["bytes"]),
+            ),
+            Column("before_bytes", "bytes", "before"),
+            Column("after_bytes", "bytes", "now"),
+            Column("blocks", "integer", "blocks", text=lambda row, _: f"{row['blocks']:,}"),
+            Column("holder", WORD, "held by"),
+            rows=lambda source: source.grown(),
+            key="grown",
+            about="With several snapshots: what holders retain more than at the first one.",
+        ),
         _HOLDERS,
         sites(
             Column("bytes", "bytes", "bytes"),
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
             Column("blocks", "count", "blocks"),
             Column("holder", WORD, "held by"),
+            Column("through", Many("text"), about="Sites of the blocks between the holder and these."),
             rows=lambda source: source.held_sites(),
             key="held",
             about="What the holders retain, by the blocks' site.",

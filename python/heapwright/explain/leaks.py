@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heapwright.explain import coverage, growth, leak_signs
+from heapwright.explain import coverage, growth, holders, leak_signs
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
@@ -42,6 +42,7 @@ class _Stayed(NamedTuple):
     known_blocks: int
     confidence: str  # that it is a leak; "" = no sign of one
     slope_bytes_per_s: float  # at the end; 0 unless growth is certain
+    verdict: str  # holders.Verdicts
 
 
 class _Leaks:
@@ -52,6 +53,7 @@ class _Leaks:
         found = leak_signs.staying(report)
         sure = leak_signs.confidence(report, found)
         slopes = Growth(report) if sure else None
+        verdicts = holders.Verdicts(report)
         is_end = self.live_at == coverage.AT_END
         self._report = report
         self._stayed = [
@@ -63,6 +65,7 @@ class _Leaks:
                 facts.live_at_end_blocks + facts.freed,
                 sure.get(number, ""),
                 slopes.slope_of(number) if slopes is not None and number in sure else 0.0,
+                verdicts.of(number) if number in sure else "",
             )
             for number, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True))
         ]
@@ -126,6 +129,11 @@ def _is_told(sign: Answer, answer: Answer) -> bool:
     return bool(sign["live_bytes"] >= _LEAST_BYTES and of_peak >= _LEAST_SHARE)
 
 
+def _without_snapshot(is_likely: bool) -> str:
+    doubt = "unless in use to the end" if is_likely else "or a cache that only grows"
+    return f"a leak, {doubt}; --snapshot end tells who holds them"
+
+
 def _sign(sign: Answer) -> Finding:
     rising = sign["slope_bytes_per_s"]
     slope = f", growing by {units.rate(rising)} at the end" if rising > 0 else ""
@@ -133,8 +141,7 @@ def _sign(sign: Answer) -> Finding:
     text = (
         f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
         f"allocated throughout the run, none ever freed{slope}: "
-        + ("a leak, unless in use to the end" if is_likely else "a leak, or a cache that only grows")
-        + "; a recording does not follow pointers"
+        + (sign["verdict"] or _without_snapshot(is_likely))
     )
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
@@ -190,6 +197,7 @@ QUESTION = Question(
                 value=lambda site, _: round(site.slope_bytes_per_s),
                 about="From the question growth; 0: no certain growth at the end.",
             ),
+            Column("verdict", "text", about='By a snapshot: lost, or held by whom; "" = not known.'),
             rows=_Leaks.signs,
             key="signs",
             about="Sites whose blocks were allocated throughout the run and never freed.",

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.gate.limits import FIGURES, KINDS, PROGRAM, SITE
+from heapwright.gate.limits import FIGURES, KINDS, LOST, PROGRAM, SITE
 
 TIGHTEN_BELOW = 0.1  # with two_sided = true: how far below its limit a figure may be
 _TOP_KEYS = (*KINDS, "ignore", "only", "suppressions", "two_sided", "toolchain")
@@ -57,6 +57,11 @@ class Budget(NamedTuple):
     suppressions: tuple[str, ...]
     known_sites: Known
     only: tuple[str, ...] = ()
+
+
+def limits_lost_blocks(budget: Budget) -> bool:
+    """Whether it needs snapshots."""
+    return any(key in LOST for rule in budget.rules for key in rule.limits)
 
 
 def parse(text: str, toolchain: str = "") -> Budget:

@@ -32,10 +32,13 @@ FIGURES: Mapping[str, Limited] = {
     "peak_live_bytes": Limited("live at its peak", "bytes", LIVE, KINDS),
     "live_at_end_bytes": Limited("live at the end", "bytes", LIVE, KINDS),
     "live_at_end_blocks": Limited("blocks at the end", "count", LIVE, KINDS),
+    "lost_bytes": Limited("lost", "bytes", LIVE, (PROGRAM, SITE)),
+    "lost_blocks": Limited("blocks lost", "count", LIVE, (PROGRAM, SITE)),
     "resident_peak_bytes": Limited("peak resident", "bytes", NOISY, (PROGRAM,)),
     "growth_bytes_per_s": Limited("growth", "bytes_per_s", NOISY, KINDS),
     "p50_ns": Limited("median time of an allocation", "ns", NOISY, KINDS),
     "p99_ns": Limited("99th percentile of allocations", "ns", NOISY, KINDS),
     "p999_ns": Limited("99.9th percentile of allocations", "ns", NOISY, KINDS),
 }
+LOST = ("lost_bytes", "lost_blocks")  # need a snapshot
 TIMES = ("p50_ns", "p99_ns", "p999_ns")

@@ -7,15 +7,16 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
-from heapwright.gate.budget import Budget, BudgetError, Rule
+from heapwright.gate.budget import Budget, BudgetError, Rule, limits_lost_blocks
 from heapwright.gate.hidden_calls import hidden_calls, unproven
-from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
+from heapwright.gate.limits import LOST, PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
 from heapwright.gate.run_figures import Most, RunFigures, wildcard
 from heapwright.gate.site_costs import SiteCost, costs_of
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
@@ -53,9 +54,10 @@ class _Reading:
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
         _check_stacks(trace, budget)
-        wants_stacks = self._wants("live_at_end") or self._wants("growth")
+        wants_stacks = any(map(self._wants, ("live_at_end", "growth", "lost")))
         suppressed = stacks_suppressed(trace, budget.suppressions) if wants_stacks else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
+        self._lost_blocks = self._read_lost()
         self._growth = self._grows(self._whole, self._chosen) if self._wants("growth") else None
         self._sites = trace.sites()
         self._places = {rule.name: self._find(rule) for rule in budget.rules if rule.kind == SITE}
@@ -86,7 +88,7 @@ class _Reading:
             if rule.kind in of_runs and figures[number].get(key, 0) > limit
             if (found := of_runs[rule.kind].most_of(rule, key))
         }
-        costs = costs_of(self._sites, self._whole, self._stays(), self._growth)
+        costs = costs_of(self._sites, self._whole, self._stays(), self._growth, self._lost_sites())
         return Measured(figures, places, costs, most, self._lost(figures))
 
     def _lost(self, figures: Sequence[Figures]) -> list[str]:
@@ -99,6 +101,27 @@ class _Reading:
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)
+
+    def _read_lost(self) -> dict[int, tuple[int, int]] | None:
+        """Bytes and blocks by stack that the last snapshot found lost, without suppressed ones."""
+        if not limits_lost_blocks(self._budget):
+            return None
+        times = self._trace.snapshot_times
+        if not times:
+            raise BudgetError("the budget limits lost blocks: record with --snapshot end")
+        site_of_stack = self._trace.sites().site_of_stack
+        return {
+            row.stack: (row.bytes, row.blocks)
+            for row in self._trace.held_at(times[-1]).lost_sites
+            if not self._is_suppressed[row.stack]
+            and self._whole.sites[site_of_stack[row.stack]].allocations  # in a library that counts
+        }
+
+    def _lost_of(self, is_wanted: Callable[[int], bool]) -> Figures:
+        if self._lost_blocks is None:
+            return {}
+        rows = [row for stack, row in self._lost_blocks.items() if is_wanted(stack)]
+        return dict(zip(LOST, (sum(size for size, _ in rows), sum(count for _, count in rows)), strict=True))
 
     def _wants(self, figure: str) -> bool:
         return any(key.startswith(figure) for rule in self._budget.rules for key in rule.limits)
@@ -113,6 +136,7 @@ class _Reading:
             "bytes": facts.totals.requested_bytes,
             "peak_live_bytes": facts.peak.live_bytes,
             **self._live(facts, lambda _: True),
+            **self._lost_of(lambda _: True),
             **_times(facts.allocation_latency),
         }
         samples = self._trace.memory_samples
@@ -179,7 +203,8 @@ class _Reading:
             figures: Figures = dict.fromkeys(("calls", "bytes", "peak_live_bytes"), 0)
             if sites:
                 figures = _of_group(facts.sites[number], facts.site_latency[number])
-            figures |= self._live(facts, lambda stack, number=number: groups[stack] == number)  # type: ignore[misc]
+            of_group = partial(_is_in, groups, number)
+            figures |= self._live(facts, of_group) | self._lost_of(of_group)
             if self._growth is not None:
                 slopes = math.fsum(self._growth.get(site, 0.0) for site in sites)
                 figures["growth_bytes_per_s"] = math.ceil(slopes)
@@ -208,6 +233,16 @@ class _Reading:
             facts, self._grows(facts, chosen) if "growth_bytes_per_s" in rule.limits else None
         )
 
+    def _lost_sites(self) -> dict[int, tuple[int, int]] | None:
+        if self._lost_blocks is None:
+            return None
+        found: dict[int, tuple[int, int]] = {}
+        for stack, (size, blocks) in self._lost_blocks.items():
+            site = self._sites.site_of_stack[stack]
+            before = found.get(site, (0, 0))
+            found[site] = (before[0] + size, before[1] + blocks)
+        return found
+
     def _stays(self) -> dict[int, tuple[int, int]]:
         """Bytes and blocks live at the end by site, without suppressed ones."""
         found: dict[int, tuple[int, int]] = {}
@@ -218,6 +253,10 @@ class _Reading:
                 before = found.get(site, (0, 0))
                 found[site] = (before[0] + size, before[1] + blocks)
         return found
+
+
+def _is_in(groups: Sequence[int], group: int, stack: int) -> bool:
+    return groups[stack] == group
 
 
 def _of_group(facts: SiteFacts, latency: Latency) -> Figures:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from heapwright.gate.limits import LOST
 from heapwright.model import Facts, Site, Sites
 from heapwright.model.names import short_name
 
@@ -41,8 +42,12 @@ def costs_of(
     facts: Facts,
     live_at_end: Mapping[int, tuple[int, int]],
     growth: Mapping[int, float] | None,
+    lost: Mapping[int, tuple[int, int]] | None,
 ) -> list[SiteCost]:
-    """Most calls first. By site: live_at_end has bytes and blocks, growth bytes a second; None: not known."""
+    """Most calls first.
+
+    By site: live_at_end and lost have bytes and blocks, growth bytes a second; None: not known.
+    """
     found = []
     for site, own in zip(sites, facts.sites, strict=True):
         if not own.allocations:
@@ -57,6 +62,8 @@ def costs_of(
         }
         if growth is not None:
             figures["growth_bytes_per_s"] = math.ceil(growth.get(site.number, 0.0))
+        if lost is not None:
+            figures |= zip(LOST, lost.get(site.number, (0, 0)), strict=True)
         found.append((site, figures))
     return sorted(_by_function(found), key=lambda cost: -cost.figures["calls"])
 

@@ -7,6 +7,7 @@ import secrets
 from array import array
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 from heapwright.model.facts import Facts
 from heapwright.model.facts.held import Held
@@ -125,8 +126,11 @@ class AnonymousTrace(Trace):
         )
 
     @cached_property
-    def held(self) -> Held:
-        held = self._named.held
+    def snapshot_times(self) -> tuple[int, ...]:
+        return self._named.snapshot_times
+
+    def held_at(self, time_ns: int) -> Held:
+        held = self._named.held_at(time_ns)
         hashed = self._names.hashed
         return held._replace(
             holders=tuple(
@@ -136,6 +140,15 @@ class AnonymousTrace(Trace):
                 for holder in held.holders
             )
         )
+
+    def heap_graph(self, time_ns: int) -> dict[str, Any]:
+        graph = self._named.heap_graph(time_ns)
+        hashed = self._names.hashed
+        graph["roots"] = [
+            (kind, thread, hashed("library", module), hashed("variable", symbol))
+            for kind, thread, module, symbol in graph["roots"]
+        ]
+        return graph
 
     def symbols(self, progress: Progress | None = None) -> Symbols:
         return _AnonymousSymbols(self._named.symbols(progress), self._names)

@@ -28,6 +28,7 @@ from heapwright._native import (
     counters_layout,
     coverage_of,
     end_running,
+    heap_graph_of,
     held_of,
     kind_names,
     mapped_memory_of,
@@ -62,6 +63,13 @@ def number_sites(groups: array[int]) -> tuple[array[int], array[int]]:
     return _unpacked(site_of_stack), _unpacked(first_stacks)
 
 
+def snapshot_times(reader: Reader) -> tuple[int, ...]:
+    """When the snapshots of who holds which block were taken."""
+    times = array("Q")
+    times.frombytes(_native.snapshot_times(reader))
+    return tuple(times)
+
+
 def _packed(numbers: Sequence[int]) -> bytes:
     return bytes(numbers) if isinstance(numbers, memoryview) else array("I", numbers).tobytes()
 
@@ -94,12 +102,14 @@ __all__ = [
     "coverage_of",
     "end_running",
     "find_funnels",
+    "heap_graph_of",
     "held_of",
     "innermost_paths",
     "kind_names",
     "mapped_memory_of",
     "number_sites",
     "open_reader",
+    "snapshot_times",
     "write_named_copy",
     "write_unnamed_copy",
 ]

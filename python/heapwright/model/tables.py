@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from heapwright.model import native
+from heapwright.model import graph_tables, native
 from heapwright.model.facts import SiteFacts
 from heapwright.model.records import MemorySample
 from heapwright.model.symbols import Location
@@ -138,6 +138,9 @@ TABLES: dict[str, Callable[[Trace], Any]] = {
     "thread": _thread,
     "memory": _memory,
     "module": _module,
+    "node": graph_tables.node,
+    "edge": graph_tables.edge,
+    "root": graph_tables.root,
 }
 
 

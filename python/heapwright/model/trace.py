@@ -89,6 +89,7 @@ class Trace:
         self.debug_root = self._reading.debug_root
         self._reader = self._reading.reader
         self._sites: dict[SiteOptions, Sites] = {}
+        self._held: dict[int, Held] = {}
         self._symbols: Symbols | None = None
 
     def __repr__(self) -> str:
@@ -211,17 +212,32 @@ class Trace:
         return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]
 
     @cached_property
-    def held(self) -> Held:
-        """Who held which blocks when the last snapshot was taken; is_known is False without one."""
+    def snapshot_times(self) -> tuple[int, ...]:
+        """When somebody looked at who holds which block; in order."""
+        return native.snapshot_times(self._reader)
+
+    def held_at(self, time_ns: int) -> Held:
+        """Who held which blocks, by the snapshot of that time."""
         from heapwright.model.facts.held import Held  # rarely needed
 
-        held: Held = value_of(Held, native.held_of(self._reader))
-        return held._replace(
-            holders=tuple(
-                holder._replace(module=clean(holder.module), symbol=clean(holder.symbol))
-                for holder in held.holders
+        if time_ns not in self._held:
+            held: Held = value_of(Held, native.held_of(self._reader, time_ns))
+            self._held[time_ns] = held._replace(
+                holders=tuple(
+                    holder._replace(module=clean(holder.module), symbol=clean(holder.symbol))
+                    for holder in held.holders
+                )
             )
-        )
+        return self._held[time_ns]
+
+    def heap_graph(self, time_ns: int) -> dict[str, Any]:
+        """A snapshot: columns of 64-bit numbers as bytes, and roots (kind, thread, module, variable)."""
+        graph: dict[str, Any] = native.heap_graph_of(self._reader, time_ns)
+        graph["roots"] = [
+            (kind, thread, clean(module.decode("utf-8", "replace")), clean(symbol.decode("utf-8", "replace")))
+            for kind, thread, module, symbol in graph["roots"]
+        ]
+        return graph
 
     def cut_stacks(self, facts: Facts | None = None) -> CutStacks:
         """Which stacks did not reach their outermost frame: allocations' with facts, else as they differ."""

@@ -37,6 +37,12 @@ struct HeldSite {
   std::uint64_t bytes = 0;
 };
 
+// How a block of a HeldSite is reached: the blocks that every way to it passes, from the holder on.
+struct HeldStep {
+  std::uint32_t held_site = 0;  // its place in Held::held_sites
+  std::uint32_t stack = 0;      // of the block that is passed
+};
+
 struct Held {
   bool is_known = false;  // a snapshot was taken
   std::uint64_t time_ns = 0;
@@ -52,6 +58,7 @@ struct Held {
   std::vector<LostSite> lost_sites;  // most bytes first
   std::vector<Holder> holders;       // most bytes first; small ones are left out
   std::vector<HeldSite> held_sites;  // most bytes first; small ones are left out
+  std::vector<HeldStep> steps;       // of the first of these, in their order
 };
 
 }  // namespace heapwright::analyze

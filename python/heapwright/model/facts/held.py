@@ -41,6 +41,15 @@ class HeldSite(NamedTuple):
     bytes: int
 
 
+class HeldStep(NamedTuple):
+    """How a block of a HeldSite is reached: the blocks that every way to it passes, from the holder
+    on.
+    """
+
+    held_site: int
+    stack: int
+
+
 class Held(NamedTuple):
     """"""
 
@@ -58,3 +67,4 @@ class Held(NamedTuple):
     lost_sites: tuple[LostSite, ...]
     holders: tuple[Holder, ...]
     held_sites: tuple[HeldSite, ...]
+    steps: tuple[HeldStep, ...]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Snapshots of who holds which block, by holder and site."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from heapwright.model.names import short_name
+from heapwright.report import units
+
+if TYPE_CHECKING:
+    from heapwright.explain.report import Report
+    from heapwright.model.facts.held import Held
+
+# By number, as trace::RootKind.
+KINDS = ("variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "several")
+_VARIABLE, _STACK, _REGISTERS, _THREAD_LOCAL, _MAPPING, _OLDER, _YOUNG, SEVERAL = range(len(KINDS))
+_FAILED = "snapshot_failed\t"
+NOT_TAKEN = "no snapshot was taken: record with --snapshot end"
+_NEARLY_ALL = 0.9
+
+
+def failures(report: Report) -> list[str]:
+    """Why snapshots failed."""
+    conditions = report.trace.metadata.conditions
+    return [line.removeprefix(_FAILED) for line in conditions if line.startswith(_FAILED)]
+
+
+def not_known(report: Report) -> str:
+    """Why there is no answer; "" = there is one."""
+    if report.trace.snapshot_times:
+        return ""
+    return next(iter(failures(report)), NOT_TAKEN)
+
+
+def last(report: Report) -> Held | None:
+    """The last snapshot."""
+    times = report.trace.snapshot_times
+    return report.trace.held_at(times[-1]) if times else None
+
+
+def first(report: Report) -> Held | None:
+    """The first of several."""
+    times = report.trace.snapshot_times
+    return report.trace.held_at(times[0]) if len(times) > 1 else None
+
+
+def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
+    """A holder in words."""
+    library = module.rpartition("/")[2]
+    if kind == _VARIABLE:
+        return f"{symbol} of {library}" if symbol else f"a variable of {library}"
+    if kind == _MAPPING:
+        return f"the mapping {library}" if library else "memory that the program mapped"
+    named = {
+        SEVERAL: "several holders together",
+        _OLDER: "blocks that the recording does not have",
+        _YOUNG: "a call that was under way",
+    }
+    return named.get(kind) or f"{KINDS[kind]} of thread {thread_id}"
+
+
+def all_of(held: Held) -> list[Any]:
+    """The holders, and as the last one what no single one retains."""
+    several = SimpleNamespace(
+        kind=SEVERAL, thread_id=0, module="", symbol="", blocks=held.shared_blocks, bytes=held.shared_bytes
+    )
+    return [*held.holders, several]
+
+
+def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], SimpleNamespace]:
+    """Blocks and bytes that the holders retain."""
+    names = [name_of(one.kind, one.thread_id, one.module, one.symbol) for one in all_of(held)]
+    site_of_stack = report.sites.site_of_stack
+    steps: dict[int, list[int]] = {}
+    for step in held.steps:
+        steps.setdefault(step.held_site, []).append(site_of_stack[step.stack])
+    sums: dict[tuple[str, int], SimpleNamespace] = {}
+    for number, row in enumerate(held.held_sites):
+        key = names[row.holder], site_of_stack[row.stack]
+        found = sums.get(key)
+        if found is None:
+            through = [
+                short_name(report.sites[site].location.function) for site, _ in groupby(steps.get(number, ()))
+            ]
+            found = sums[key] = SimpleNamespace(holder=key[0], blocks=0, bytes=0, through=through)
+        found.blocks += row.blocks
+        found.bytes += row.bytes
+    return sums
+
+
+def lost_by_site(report: Report, held: Held) -> dict[int, SimpleNamespace]:
+    """Lost blocks: the fields of LostSite but the stack."""
+    sums: dict[int, SimpleNamespace] = {}
+    for row in held.lost_sites:
+        figures = row._asdict()
+        del figures["stack"]
+        site = sums.setdefault(
+            report.sites.site_of_stack[row.stack], SimpleNamespace(**dict.fromkeys(figures, 0))
+        )
+        for name, value in figures.items():
+            setattr(site, name, getattr(site, name) + value)
+    return sums
+
+
+class Verdicts:
+    """By site: lost, or held by whom; empty without a snapshot of the end."""
+
+    def __init__(self, report: Report) -> None:
+        held = last(report)
+        self._lost = lost_by_site(report, held) if held else {}
+        self._held: dict[int, list[SimpleNamespace]] = {}
+        for (_, site), row in (by_holder_and_site(report, held) if held else {}).items():
+            self._held.setdefault(site, []).append(row)
+
+    def of(self, site: int) -> str:
+        """ "lost", "held by …", or "" where it is not known."""
+        lost = self._lost[site].bytes if site in self._lost else 0
+        rows = self._held.get(site, [])
+        total = lost + sum(row.bytes for row in rows)
+        if not total:
+            return ""
+        if lost >= _NEARLY_ALL * total:
+            return "lost: nothing points to them"
+        most = max(rows, key=lambda row: row.bytes)
+        beside = f", {units.size(lost)} of them lost" if lost else ""
+        return f"held by {most.holder}{beside}"

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "collect/snapshot_taker.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "collect/heap_snapshot.hpp"
+#include "collect/session_text.hpp"
+#include "collect/signals.hpp"
+#include "platform/futex.hpp"
+#include "trace/reader.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+constexpr std::chrono::seconds patience{5};
+// A block may be younger than the pointer to it: that is still in a register, or about to be copied.
+constexpr std::uint64_t young_ns = 10'000'000;
+
+template <typename Result>
+bool is_there(const std::future<Result>& future) {
+  return future.valid() && future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+bool is_glibc(const std::string& allocator) {
+  return allocator.starts_with("glibc") || allocator.find("/libc.so") != std::string::npos;
+}
+
+}  // namespace
+
+SnapshotTaker::SnapshotTaker(const SnapshotWishes& wishes, session::ProcessBlock& block,
+                             const TickClock& clock, TraceFile& file, SnapshotSource source)
+    : block_(block), clock_(clock), file_(file), source_(std::move(source)), times_(wishes, clock.now_ns()) {}
+
+bool SnapshotTaker::is_requested() const noexcept {
+  return block_.snapshot_requests.load(std::memory_order_acquire) !=
+         block_.snapshots_answered.load(std::memory_order_relaxed);
+}
+
+bool SnapshotTaker::has_work() const {
+  if (prepared_.valid() || scanned_.valid()) return is_there(prepared_) || is_there(scanned_);
+  return is_requested();
+}
+
+void SnapshotTaker::step(std::uint64_t resident_bytes) {
+  resident_bytes_ = resident_bytes;
+  if (is_there(scanned_)) put_scanned();
+  if (scanned_.valid()) return;
+  if (is_there(prepared_)) take(false);
+  if (prepared_.valid() || scanned_.valid()) return;
+  if (times_.is_due(clock_.now_ns(), resident_bytes) || is_requested()) prepare();
+}
+
+// Beside the thread that empties the rings, as memory for a large copy takes a while.
+void SnapshotTaker::prepare() {
+  request_ = block_.snapshot_requests.load(std::memory_order_acquire);
+  const SignalsBlocked blocked;
+  prepared_ = std::async(std::launch::async, [folder = source_.folder, modules = modules_] {
+    Prepared prepared;
+    try {
+      prepared.image = prepare_image(folder, modules);
+    } catch (const std::exception& error) {
+      prepared.failure = error.what();
+    }
+    return prepared;
+  });
+}
+
+void SnapshotTaker::take_last() {
+  if (std::exchange(has_taken_last_, true)) return;
+  if (scanned_.valid()) put_scanned();
+  if (!prepared_.valid()) prepare();
+  take(true);
+}
+
+void SnapshotTaker::take(bool is_last) {
+  Prepared prepared = prepared_.get();
+  stopped_ns_ = 0;
+  std::string failure = std::move(prepared.failure);
+  try {
+    if (failure.empty()) failure = try_to_take(std::move(prepared.image), is_last);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  times_.note(clock_.now_ns(), resident_bytes_, stopped_ns_);
+  release_waiting();
+  if (failure.empty()) return;
+  failures_.push_back(failure);
+  answer(failure, {});
+}
+
+// Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
+// stops.
+std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
+  tracee::StoppedProcess process(static_cast<pid_t>(source_.process_id));
+  std::string reason = process.stop(patience);
+  if (!reason.empty()) return reason;
+  reason = source_.write_calls();
+  if (!reason.empty()) return reason;
+  const std::uint64_t now_ns = clock_.now_ns();
+  const Calls calls{file_.path(),
+                    file_.bytes(),
+                    now_ns,
+                    is_last ? UINT64_MAX : now_ns - std::min(now_ns, young_ns),
+                    is_glibc(text_of(block_.allocator)),
+                    source_.has_every_block()};
+  read_image(process, source_.folder, image);
+  modules_ = image.modules;
+  if (image.memory == nullptr) {
+    std::promise<Scanned> promise;
+    scanned_ = promise.get_future();
+    promise.set_value(scan(calls, image, &process));
+    stopped_ns_ = process.stopped_ns();
+    process.resume();
+    return {};
+  }
+  process.resume();
+  stopped_ns_ = process.stopped_ns();
+  const SignalsBlocked blocked;
+  scanned_ = std::async(std::launch::async,
+                        [calls, image = std::move(image)] { return scan(calls, image, nullptr); });
+  return {};
+}
+
+SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImage& image,
+                                           const tracee::StoppedProcess* process) {
+  Scanned scanned;
+  try {
+    LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.young_since_ns);
+    heap.has_every_block = calls.has_every_block;
+    scanned.graph = snapshot_of({image, process, heap, calls.is_glibc});
+    scanned.graph.time_ns = calls.time_ns;
+  } catch (const std::exception& error) {
+    scanned.failure = error.what();
+  }
+  return scanned;
+}
+
+void SnapshotTaker::put_scanned() {
+  Scanned scanned = scanned_.get();
+  scanned.graph.stopped_ns = stopped_ns_;
+  if (!scanned.failure.empty()) failures_.push_back(scanned.failure);
+  if (scanned.failure.empty()) file_.write(scanned.graph);
+  answer(scanned.failure, scanned.graph);
+}
+
+void SnapshotTaker::finish() {
+  if (prepared_.valid()) prepared_.get();
+  if (scanned_.valid()) put_scanned();
+  if (is_requested()) answer("the recording has ended", {});
+  release_waiting();
+}
+
+// The program itself goes on once its memory has been read.
+void SnapshotTaker::release_waiting() noexcept {
+  block_.snapshots_read.store(request_, std::memory_order_release);
+  platform::futex_wake(block_.snapshots_read);
+}
+
+void SnapshotTaker::answer(const std::string& failure, const trace::HeapGraph& graph) {
+  std::uint64_t bytes = 0;
+  for (const trace::GraphNode& node : graph.nodes) bytes += node.size;
+  block_.snapshot_blocks = graph.nodes.size();
+  block_.snapshot_bytes = bytes;
+  block_.snapshot_stopped_ns = graph.stopped_ns;
+  std::memset(block_.snapshot_failure, 0, sizeof block_.snapshot_failure);
+  failure.copy(block_.snapshot_failure, sizeof block_.snapshot_failure - 1);
+  block_.snapshots_answered.store(request_, std::memory_order_release);
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Snapshots of running programs: on request, at regular times, of attached ones; and what grew between two."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import collector, command, programs
+from test_held import held
+
+_NODE_BYTES = 104
+
+
+class Obedient:
+    """The program under the collector."""
+
+    def __init__(self, process: subprocess.Popen[str], path: Path) -> None:
+        self.process = process
+        self.path = path
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        if line != "quit":
+            assert self.process.stdout.readline() == "done\n"
+
+    @property
+    def pid(self) -> int:
+        """Of the program, the collector's child."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return int(children.split()[0])
+
+    def end(self) -> None:
+        self.say("quit")
+        assert self.process.wait(timeout=60) == 0
+
+
+@contextmanager
+def recorded(folder: Path, *options: object) -> Iterator[Obedient]:
+    path = folder / "one.heapwright"
+    line = [collector, "--quiet", "--output", path, *options, "--", programs / "obeys_lines"]
+    process = subprocess.Popen(
+        [str(word) for word in line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield Obedient(process, path)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+
+
+def snapshot(process: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [command, "snapshot", str(process), "--json"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_running_program_is_looked_at_on_request(tmp_path: Path) -> None:
+    with recorded(tmp_path) as program:
+        program.say("keep 1000")
+        first = snapshot(program.pid)
+        assert first.returncode == 0, first.stderr
+        program.say("keep 2000")
+        program.say("lose 50")
+        time.sleep(0.05)  # younger blocks are not judged
+        taken = json.loads(snapshot(program.pid).stdout)
+        program.end()
+    assert Path(taken["trace"]) == program.path
+    assert taken["blocks"] >= 3050
+    assert 0 < taken["stopped_ns"] < 5_000_000_000
+    answer = held(program.path)
+    assert answer["snapshots"] == 2
+    assert answer["blocks"] == taken["blocks"]
+    assert [(row["name"].split()[0], row["blocks"]) for row in answer["lost"]] == [("lose_one", 50)]
+    grown = answer["grown"][0]
+    assert grown["holder"] == "g_kept of obeys_lines"
+    assert (grown["blocks"], grown["bytes"]) == (2000, 2000 * _NODE_BYTES)
+    assert (grown["before_bytes"], grown["after_bytes"]) == (1000 * _NODE_BYTES, 3000 * _NODE_BYTES)
+
+
+def test_a_program_asks_for_itself_and_by_its_control_file(tmp_path: Path) -> None:
+    control = tmp_path / "control"
+    with recorded(tmp_path, "--control", control) as program:
+        program.say("keep 10")
+        program.say("snapshot")
+        program.say("drop 5")
+        control.write_text("snapshot 1")
+        until = time.monotonic() + 30
+        while held(program.path)["snapshots"] < 2:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        program.end()
+    answer = held(program.path)
+    assert answer["snapshots"] == 2
+    assert [row["blocks"] for row in answer["holders"] if row["symbol"] == "g_kept"] == [5]
+
+
+def test_snapshots_are_taken_at_regular_times_and_at_the_end(tmp_path: Path) -> None:
+    with recorded(tmp_path, "--snapshot", "every=0.2,end") as program:
+        program.say("keep 10")
+        until = time.monotonic() + 30
+        while held(program.path)["snapshots"] < 2:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        program.say("keep 10")
+        program.end()
+    answer = held(program.path)
+    assert answer["snapshots"] >= 3
+    assert [row["blocks"] for row in answer["holders"] if row["symbol"] == "g_kept"] == [20]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="attaches to a process that is no child")
+def test_blocks_from_before_attaching_hold_those_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "attached.heapwright"
+    with subprocess.Popen(
+        [programs / "obeys_lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        program = Obedient(process, path)
+        program.say("keep 100")
+        recording = subprocess.Popen(
+            [collector, "--quiet", "--output", str(path), "--snapshot", "end", "--pid", str(process.pid)]
+        )
+        until = time.monotonic() + 30
+        while not path.exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(0.5)
+        program.say("lose 7")
+        program.say("keep 1")
+        time.sleep(0.1)
+        recording.send_signal(signal.SIGINT)
+        assert recording.wait(timeout=60) == 0
+        program.say("quit")
+    answer = held(path)
+    assert answer["not_known"] == ""
+    lost = {row["name"].split()[0]: row["blocks"] for row in answer["lost"]}
+    assert lost == {"lose_one": 7}
+
+
+def test_processes_that_cannot_be_looked_at_are_told_in_one_line(tmp_path: Path) -> None:
+    alone = subprocess.Popen(["sleep", "60"])
+    try:
+        done = snapshot(alone.pid)
+    finally:
+        alone.kill()
+        alone.wait()
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"heapwright: process {alone.pid} is not being recorded: start it with")
+    assert snapshot(alone.pid).stderr.count("\n") == 1
+    with recorded(tmp_path, "--sample", "1k") as program:
+        program.say("keep 10")
+        sampled = snapshot(program.pid)
+        program.end()
+    assert sampled.returncode == 2
+    assert "a sampled recording does not have every block" in sampled.stderr
+
+
+@pytest.mark.parametrize("rounds", [12, pytest.param(500, marks=pytest.mark.full)])
+def test_a_killed_collector_leaves_the_program_running(tmp_path: Path, rounds: int) -> None:
+    """Killed at any time of a snapshot, often while the program stands still."""
+    stopped = sum(_kill_in_a_snapshot(tmp_path / str(number), number) for number in range(rounds))
+    assert stopped > 0, "none was killed where it matters"
+
+
+def _kill_in_a_snapshot(folder: Path, number: int) -> bool:
+    """Whether the program stood still at that moment."""
+    folder.mkdir()
+    with recorded(folder, "--snapshot", "every=0.001") as program:
+        program.say("keep 20000")
+        pid = program.pid
+        time.sleep(0.0007 * (number % 17))
+        is_stopped = _state(pid) == "t"
+        program.process.kill()
+        program.process.wait()
+        program.say("keep 100")  # it answers: it runs
+        program.say("quit")
+        until = time.monotonic() + 30
+        while _state(pid) not in "ZX":
+            assert time.monotonic() < until, "it did not end"
+            time.sleep(0.01)
+        return is_stopped
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def test_the_gate_limits_lost_blocks(tmp_path: Path) -> None:
+    budget = tmp_path / "heap.toml"
+    budget.write_text('[program]\nlost_blocks = 0\n[[site]]\nname = "lose_one"\nlost_blocks = 10\n')
+
+    def checked() -> tuple[int, dict[str, Any]]:
+        line = [command, "gate", budget, "--json", "--", programs / "plants_graph", "10"]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        document: dict[str, Any] = json.loads(done.stdout)
+        return done.returncode, document
+
+    code, document = checked()
+    assert code == 1
+    limits = {str(row["kind"]): row for row in document["checks"]}
+    assert (limits["site"]["verdict"], limits["site"]["value"]) == ("within", 10)
+    assert limits["program"]["value"] > 10
+    assert {site["name"] for site in limits["program"]["sites"]} >= {"lose_one", "lose_ring"}
+    budget.write_text('suppressions = ["lose_*"]\n[program]\nlost_blocks = 0\n')
+    assert checked()[0] == 0
