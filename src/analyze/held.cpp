@@ -203,7 +203,8 @@ class HeldJoin {
       if (key.first != several && found == place.end()) continue;
       const auto holder = key.first == several ? held_.holders.size() : found->second;
       rows.push_back({{static_cast<std::uint32_t>(holder), key.second, sum.blocks, sum.bytes},
-                      sum.first_block, sum.bytes});
+                      sum.first_block,
+                      sum.bytes});
     }
     most_held_first(rows);
     if (rows.size() > most_listed_held_sites) rows.resize(most_listed_held_sites);

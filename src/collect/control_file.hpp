@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file whose text says what to do: "start" or "stop" recording, or "snapshot", which something may follow so
-// that the text is a new one.
+// A file whose text says what to do: "start" or "stop" recording, or "snapshot", which something may follow
+// so that the text is a new one.
 #pragma once
 
 #include <cstdint>

@@ -65,8 +65,8 @@ void inspect_symbol(std::string_view name, const GElf_Sym& symbol, Inspection& f
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) {
     if (name == "malloc") facts.imports_malloc = true;
-    facts.imports_libcs_own |= std::find(std::begin(libcs_own_names), std::end(libcs_own_names), name) !=
-                               std::end(libcs_own_names);
+    facts.imports_libcs_own |=
+        std::find(std::begin(libcs_own_names), std::end(libcs_own_names), name) != std::end(libcs_own_names);
     return;
   }
   const bool is_function = GELF_ST_TYPE(symbol.st_info) == STT_FUNC;

@@ -16,6 +16,7 @@ namespace heapwright::collect {
 namespace {
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t piece_bytes = 1U << 20;
 
 // The words of another process: copied ones, or read a large piece at a time.
@@ -36,7 +37,10 @@ class Words {
       const std::uint64_t end = std::min(range.end, run->end) / word_bytes * word_bytes;
       for (std::uint64_t at = std::max(range.begin, run->begin); at < end;) {
         const std::span<const std::uint64_t> words = from(at, run->end);
-        if (words.empty()) break;  // it went away
+        if (words.empty()) {  // it went away, or can have no pointers
+          at = (at / page_bytes + 1) * page_bytes;
+          continue;
+        }
         const std::size_t count = std::min<std::uint64_t>(words.size(), (end - at) / word_bytes);
         for (const std::uint64_t word : words.first(count)) {
           visit(at, word);
@@ -67,10 +71,7 @@ class Words {
 class Scan {
  public:
   Scan(const SnapshotOf& of, trace::HeapGraph& graph)
-      : of_(of),
-        graph_(graph),
-        finder_(of.heap.blocks),
-        words_(of) {}
+      : of_(of), graph_(graph), finder_(of.heap.blocks), words_(of) {}
 
   void run() {
     graph_.nodes = of_.heap.blocks;

@@ -3,12 +3,30 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "collect/living_events.hpp"
 #include "trace/event_rows.hpp"
 
 namespace heapwright::collect {
 namespace {
+
+// What is needed of the event that allocated a block.
+struct KeptBlock {
+  KeptBlock() = default;
+  explicit KeptBlock(const PlacedEvent& placed)
+      : size(placed.event.size),
+        usable(std::max(placed.event.usable, placed.event.size)),
+        begin_ns(placed.event.begin_ns),
+        stack(placed.event.stack),
+        thread(placed.thread) {}
+
+  std::uint64_t size = 0;
+  std::uint64_t usable = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint32_t stack = 0;
+  std::uint32_t thread = 0;
+};
 
 // Ranges by begin, with their ends.
 class MappedRanges {
@@ -62,7 +80,7 @@ LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) 
   std::vector<trace::EventChunk> chunks = trace.event_chunks();
   std::stable_sort(chunks.begin(), chunks.end(),
                    [](const auto& a, const auto& b) { return a.first_begin_ns < b.first_begin_ns; });
-  LivingEvents living;
+  LivingBlocks<KeptBlock> living;
   std::vector<trace::Event> mapping_calls;
   trace::DecodeScratch scratch;
   trace::EventBatch batch;
@@ -75,18 +93,19 @@ LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) 
       living.add({event, chunk.thread, chunk.first_sequence + i});
     }
   }
-  std::vector<PlacedEvent> found = living.take();
-  std::sort(found.begin(), found.end(),
-            [](const PlacedEvent& a, const PlacedEvent& b) { return a.event.address < b.event.address; });
+  std::vector<std::pair<std::uint64_t, KeptBlock>> found;
+  found.reserve(living.addresses());
+  living.take([&](std::uint64_t address, const KeptBlock& block) { found.emplace_back(address, block); });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   LiveHeap heap;
   heap.blocks.reserve(found.size());
   heap.usable.reserve(found.size());
-  for (const PlacedEvent& placed : found) {
-    if (placed.event.begin_ns >= young_since_ns) {
+  for (const auto& [address, block] : found) {
+    if (block.begin_ns >= young_since_ns) {
       heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
     }
-    heap.blocks.push_back({placed.event.address, placed.event.size, placed.event.stack});
-    heap.usable.push_back(std::max(placed.event.usable, placed.event.size));
+    heap.blocks.push_back({address, block.size, block.stack});
+    heap.usable.push_back(block.usable);
   }
   heap.own_mappings = mapped_by(mapping_calls);
   return heap;

@@ -185,8 +185,7 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--when-full",
        [](Options& o, Text name, Text text) { o.drops_when_full = parse_when_full(name, text); }},
-      {"--snapshot",
-       [](Options& o, Text name, Text text) { o.snapshots = parse_snapshot(name, text); }},
+      {"--snapshot", [](Options& o, Text name, Text text) { o.snapshots = parse_snapshot(name, text); }},
       {"--snapshot-of",
        [](Options& o, Text name, Text text) {
          o.snapshot_of = static_cast<std::int32_t>(parse_number(name, text, 1, INT32_MAX));

@@ -16,8 +16,10 @@ constexpr char cgroup_root[] = "/sys/fs/cgroup";
 
 // Of a line of /proc/PID/status or /proc/meminfo.
 std::uint64_t kilobytes_in(const std::string& text, const std::string& field) {
-  const std::size_t at = text.find(field);
-  return at == std::string::npos ? 0 : number_at(text.substr(at + field.size())).value_or(0) * 1024;
+  const std::size_t name = text.find(field);
+  if (name == std::string::npos) return 0;
+  const std::size_t at = text.find_first_not_of(" \t", name + field.size());
+  return at == std::string::npos ? 0 : number_at(text.substr(at)).value_or(0) * 1024;
 }
 
 // That may be taken without harm to anybody.

@@ -110,7 +110,8 @@ class ProcessRecording {
   // The program waits for the scan.
   bool is_scan_urgent() const noexcept { return scanner_.is_urgent(); }
   bool wants_scan() const { return scanner_.is_asked(context_.clock.now_ns()) || snapshots_.has_work(); }
-  // Of who holds which block, if one is wanted at the end and was not yet taken. Calls must still be recorded.
+  // Of who holds which block, if one is wanted at the end and was not yet taken. Calls must still be
+  // recorded.
   void take_last_snapshot();
   // As stored in the trace (see trace::Metadata).
   void set_unrecorded(std::vector<std::string> processes) {

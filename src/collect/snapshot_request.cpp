@@ -111,12 +111,12 @@ int report_snapshot(std::int32_t process) {
   }
   const std::uint64_t session = session_of(number);
   if (session == 0) {
-    throw UsageError(who + " is not being recorded: start it with heapwright record, or record it with --pid");
+    throw UsageError(who +
+                     " is not being recorded: start it with heapwright record, or record it with --pid");
   }
   const int file = open_session(session);
   if (file < 0) throw UsageError("the recording of " + who + " has ended, or is another user's");
-  void* const page =
-      mmap(nullptr, session::control_without_starts_bytes, PROT_READ, MAP_SHARED, file, 0);
+  void* const page = mmap(nullptr, session::control_without_starts_bytes, PROT_READ, MAP_SHARED, file, 0);
   if (page == MAP_FAILED) throw UsageError("out of address space (ulimit -v)");
   const auto& control = *static_cast<const session::Control*>(page);
   session::ProcessBlock* const block = find_block(file, control, number);

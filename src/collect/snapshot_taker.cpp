@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "collect/snapshot_taker.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -130,6 +132,7 @@ SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImag
   try {
     LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.young_since_ns);
     heap.has_every_block = calls.has_every_block;
+    malloc_trim(0);  // millions of small blocks were needed, and large ones follow
     scanned.graph = snapshot_of({image, process, heap, calls.is_glibc});
     scanned.graph.time_ns = calls.time_ns;
   } catch (const std::exception& error) {

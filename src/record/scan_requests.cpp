@@ -70,20 +70,19 @@ void wait_for_exit_scan() noexcept {
   const int saved_errno = errno;
   const std::uint32_t number = post(session::scan_before_exit);
   const bool is_for_snapshot = (process.control->flags & session::snapshot_at_end) != 0;
-  wait_for_collector(
-      process.block->scans_served,
-      is_for_snapshot ? session::longest_snapshot_wait_ns : session::longest_exit_wait_ns,
-      [number](std::uint32_t served) {
-        return ((served - number) & session::scan_number_mask) <= session::scan_number_mask / 2;
-      });
+  wait_for_collector(process.block->scans_served,
+                     is_for_snapshot ? session::longest_snapshot_wait_ns : session::longest_exit_wait_ns,
+                     [number](std::uint32_t served) {
+                       return ((served - number) & session::scan_number_mask) <=
+                              session::scan_number_mask / 2;
+                     });
   errno = saved_errno;
 }
 
 void wait_for_snapshot() noexcept {
   if (current_thread == &calling_libc || !is_recording_here()) return;
   const int saved_errno = errno;
-  const std::uint32_t number =
-      process.block->snapshot_requests.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const std::uint32_t number = process.block->snapshot_requests.fetch_add(1, std::memory_order_acq_rel) + 1;
   wait_for_collector(process.block->snapshots_read, session::longest_snapshot_wait_ns,
                      [number](std::uint32_t read) { return read - number <= UINT32_MAX / 2; });
   errno = saved_errno;

@@ -195,8 +195,8 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> is_confined;
   // Of the process when it was linked, as session/seccomp_status.hpp has it.
   std::uint32_t seccomp_at_start;
-  // Requests for a snapshot of who holds which block: how many there were, by anybody who maps the session. Of
-  // these, the number for which the process's memory has been read (a futex word), and that were answered.
+  // Requests for a snapshot of who holds which block: how many there were, by anybody who maps the session.
+  // Of these, the number for which the process's memory has been read (a futex word), and that were answered.
   std::atomic<std::uint32_t> snapshot_requests;
   std::atomic<std::uint32_t> snapshots_read;
   std::atomic<std::uint32_t> snapshots_answered;

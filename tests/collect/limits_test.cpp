@@ -108,7 +108,8 @@ TEST_F(Limits, ControlFileThatSaysSomethingElseIsNamed) {
   const std::string control = run_.folder() / "control";
   std::ofstream(control) << "go";
   const Outcome outcome = run_.run({"--control", control}, {"true"});
-  EXPECT_NE(outcome.errors.find("heapwright: the control file '" + control + "' must say start, stop or snapshot\n"),
+  EXPECT_NE(outcome.errors.find("heapwright: the control file '" + control +
+                                "' must say start, stop or snapshot\n"),
             std::string::npos)
       << outcome.errors;
 }

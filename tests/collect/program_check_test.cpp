@@ -131,7 +131,8 @@ TEST_F(ProgramCheckTest, NamesAllocatorsByPrefixedAndInnerNamesAndTexts) {
   EXPECT_TRUE(note("prefixed").starts_with("has jemalloc linked in statically: calls to it are not seen"));
   EXPECT_TRUE(note("aligned").starts_with("has mimalloc linked in statically: calls to it are not seen"));
   EXPECT_TRUE(note("text").starts_with("has jemalloc linked in statically: calls to it are not seen"));
-  EXPECT_TRUE(note("libcs_own").starts_with("calls __libc_malloc or one like it: calls by these names are not"));
+  EXPECT_TRUE(
+      note("libcs_own").starts_with("calls __libc_malloc or one like it: calls by these names are not"));
   EXPECT_TRUE(note("rust").starts_with("is a Rust program that calls no malloc"));
 }
 

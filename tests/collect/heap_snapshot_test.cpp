@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// A forked child stands still; its blocks are parts of a mapping, as the test says.
+#include "collect/heap_snapshot.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "collect/proc_files.hpp"
+
+namespace heapwright::collect::test {
+
+// A root by name.
+std::uint64_t* heap_snapshot_test_root = nullptr;
+
+namespace {
+
+constexpr std::size_t region_bytes = 1U << 16;
+constexpr std::size_t block_bytes = 64;
+// Pages apart, so that some pages between them are not resident.
+constexpr std::size_t apart_words = 2 * 4096 / sizeof(std::uint64_t);
+
+class HeapSnapshotTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    void* const made =
+        mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(made, MAP_FAILED);
+    words_ = static_cast<std::uint64_t*>(made);
+    heap_snapshot_test_root = words_;                       // the first block
+    words_[2] = address_of(1) + 8;                          // of it, into the second
+    words_[3 * apart_words] = address_of(2);                // of the fourth, which nothing leads to
+    words_[apart_words + 4] = words_[4 * apart_words] = 1;  // resident
+    child_ = fork();
+    if (child_ == 0) {
+      for (;;) pause();
+    }
+    // Only here: the child would have these addresses as well.
+    for (std::uint32_t block = 0; block < 4; ++block) {
+      heap_.blocks.push_back({address_of(block), block_bytes, block});
+      heap_.usable.push_back(block_bytes);
+    }
+  }
+
+  void TearDown() override {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    // The region stays: pointers to it are left in our heap, and the next test needs other addresses.
+    heap_snapshot_test_root = nullptr;
+  }
+
+  std::uint64_t address_of(std::uint32_t block) const {
+    return reinterpret_cast<std::uint64_t>(words_ + block * apart_words);
+  }
+
+  trace::HeapGraph snapshot(bool is_copied) {
+    const std::string folder = "/proc/" + std::to_string(child_);
+    ProcessImage image = prepare_image(folder, {});
+    EXPECT_NE(image.memory, nullptr) << "this machine has no room for a copy of a test program";
+    if (!is_copied) image.memory.reset();
+    tracee::StoppedProcess process(child_);
+    EXPECT_EQ(process.stop(std::chrono::seconds(5)), "");
+    read_image(process, folder, image);
+    if (is_copied) process.resume();
+    return snapshot_of({image, is_copied ? nullptr : &process, heap_, false});
+  }
+
+  static bool has(const trace::HeapGraph& graph, const trace::GraphEdge& edge) {
+    return std::find(graph.edges.begin(), graph.edges.end(), edge) != graph.edges.end();
+  }
+
+  // The roots that lead to a block.
+  static std::vector<trace::GraphRoot> roots_of(const trace::HeapGraph& graph, std::uint32_t block) {
+    std::vector<trace::GraphRoot> found;
+    for (const trace::GraphEdge& edge : graph.edges) {
+      if (edge.to == block && edge.from >= graph.nodes.size()) {
+        found.push_back(graph.roots[edge.from - graph.nodes.size()]);
+      }
+    }
+    return found;
+  }
+
+  std::uint64_t* words_ = nullptr;
+  LiveHeap heap_;
+  pid_t child_ = 0;
+};
+
+}  // namespace
+
+TEST_F(HeapSnapshotTest, IsTheSameOfACopyAndOfTheProcessItself) {
+  for (const bool is_copied : {false, true}) {
+    const trace::HeapGraph graph = snapshot(is_copied);
+    EXPECT_TRUE(has(graph, {0, 1, 2 * sizeof(std::uint64_t), true})) << is_copied;
+    EXPECT_TRUE(has(graph, {3, 2, 0, false})) << is_copied;
+    const auto roots = roots_of(graph, 0);
+    EXPECT_TRUE(std::any_of(roots.begin(), roots.end(), [](const trace::GraphRoot& root) {
+      return root.kind == trace::RootKind::data &&
+             root.symbol == "heapwright::collect::test::heap_snapshot_test_root";
+    })) << is_copied;
+  }
+}
+
+TEST_F(HeapSnapshotTest, MemoryWithBlocksThatAreNotKnownHoldsTheKnownOnes) {
+  heap_.blocks.pop_back();
+  heap_.usable.pop_back();
+  const auto is_older = [](const trace::GraphRoot& root) {
+    return root.kind == trace::RootKind::older_blocks;
+  };
+  const auto has_older = [&](const trace::HeapGraph& graph, std::uint32_t block) {
+    const auto roots = roots_of(graph, block);
+    return std::any_of(roots.begin(), roots.end(), is_older);
+  };
+  EXPECT_FALSE(has_older(snapshot(true), 2)) << "an allocator's memory, which may hold anything";
+  heap_.has_every_block = false;
+  const trace::HeapGraph graph = snapshot(true);
+  EXPECT_TRUE(has_older(graph, 2));
+  EXPECT_FALSE(has_older(graph, 1)) << "only a known block has a pointer to it";
+}
+
+TEST_F(HeapSnapshotTest, YoungBlocksAreHeldByTheCallThatMadeThem) {
+  heap_.young = {3};
+  const auto roots = roots_of(snapshot(true), 3);
+  ASSERT_FALSE(roots.empty());
+  EXPECT_EQ(roots.back().kind, trace::RootKind::young);
+}
+
+}  // namespace heapwright::collect::test
