@@ -236,8 +236,9 @@ void Collector::read_control_file(std::uint64_t now_ns) {
 
 void Collector::obey(ControlWish wish) {
   if (wish == ControlWish::snapshot) {
-    for (LiveProcess& process : live_)
+    for (LiveProcess& process : live_) {
       process.block->snapshot_requests.fetch_add(1, std::memory_order_release);
+    }
     return;
   }
   const bool is_on = wish == ControlWish::start;

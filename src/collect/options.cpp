@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace heapwright::collect {
@@ -68,10 +69,13 @@ constexpr std::uint64_t smallest_max_size_bytes = 64 * 1024;
 constexpr std::uint64_t smallest_room_bytes = 1024 * 1024;
 constexpr double longest_duration_ns = 1e18;
 
-using Units = std::map<std::string, double, std::less<>>;
-const Units size_units{{"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}};
-const Units time_units{{"", 1e9},  {"ns", 1},     {"us", 1e3}, {"ms", 1e6},
-                       {"s", 1e9}, {"min", 6e10}, {"m", 6e10}, {"h", 36e11}};
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr Unit size_units[] = {{"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}};
+constexpr Unit time_units[] = {{"", 1e9},  {"ns", 1},     {"us", 1e3}, {"ms", 1e6},
+                               {"s", 1e9}, {"min", 6e10}, {"m", 6e10}, {"h", 36e11}};
 
 std::uint64_t parse_number(const std::string& option, const std::string& text, std::uint64_t lowest,
                            std::uint64_t highest) {
@@ -86,13 +90,15 @@ std::uint64_t parse_number(const std::string& option, const std::string& text, s
 }
 
 // A number with one of these units; nothing: it is none.
-std::optional<double> number_with_unit(std::string_view text, const Units& units) {
+std::optional<double> number_with_unit(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  const auto unit = units.find(std::string_view(stop, static_cast<std::size_t>(end - stop)));
+  const std::string_view name(stop, static_cast<std::size_t>(end - stop));
+  const auto unit =
+      std::find_if(units.begin(), units.end(), [&](const Unit& one) { return one.name == name; });
   if (error != std::errc{} || unit == units.end() || !std::isfinite(number)) return std::nullopt;
-  return number * unit->second;
+  return number * unit->factor;
 }
 
 std::uint64_t parse_duration(const std::string& option, const std::string& text) {

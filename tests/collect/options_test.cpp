@@ -40,7 +40,7 @@ TEST(Options, SnapshotsAreTakenAtSeveralTimesAndNeedEveryBlock) {
   EXPECT_EQ(complaint_about({"--snapshot", "end,often", "prog"}),
             "--snapshot takes end, peak, every=10m or above=2G, not 'often'");
   EXPECT_EQ(complaint_about({"--snapshot", "every=0", "prog"}),
-            "--snapshot every takes a number of seconds above 0, not '0'");
+            "--snapshot every takes a time above 0 such as 2.5s, 300ms or 10m, not '0'");
   EXPECT_EQ(complaint_about({"--snapshot", "end", "--sample", "1k", "prog"}),
             "--snapshot needs every block: leave out --sample");
 }

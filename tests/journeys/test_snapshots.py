@@ -208,7 +208,9 @@ def test_the_gate_limits_lost_blocks(tmp_path: Path) -> None:
 
     def checked() -> tuple[int, dict[str, Any]]:
         line = [command, "gate", budget, "--json", "--", programs / "plants_graph", "10"]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [str(word) for word in line], capture_output=True, text=True, timeout=120, check=False
+        )
         document: dict[str, Any] = json.loads(done.stdout)
         return done.returncode, document
 

@@ -80,7 +80,7 @@ def test_a_leak_is_told_on_the_first_screen(tmp_path: Path) -> None:
     assert signs(document) == [("server+0x2000", 64, "likely")]
     text = (
         "64 blocks (64.0 KiB) of server+0x2000 allocated throughout the run, none ever freed: a leak, unless "
-        "in use to the end; a recording does not follow pointers"
+        "in use to the end; --snapshot end tells who holds them"
     )
     assert document["summary"]["findings"][0]["text"] == text
 

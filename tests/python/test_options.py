@@ -21,7 +21,7 @@ KINDS = {"TIME": (TIME, SECONDS, MOMENT), "SIZE": (SIZE,)}
 # What an option takes, as its help names it. A new one must be one of these, or come with its own reader.
 METAVARS = {
     *KINDS, *"N FILE DIR FOLDER REGEX NAME WHAT PID|NAME THREAD PERCENT END FORMAT OUT PATTERN TEXT KEY".split(),
-    *"A,B,… CPU X TIMES URL REV PATHS COMMAND ADDRESS NAME=VALUE CHANGE@SITE,… FILE.json SHELL end".split(),
+    *"A,B,… CPU X TIMES URL REV PATHS COMMAND ADDRESS NAME=VALUE CHANGE@SITE,… FILE.json SHELL WHEN".split(),
     "N|N,N|site:SITE",
 }  # fmt: skip
 # What one name takes in a command of its own.

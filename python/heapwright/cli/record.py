@@ -14,7 +14,6 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.options import SIZE, TIME, Force
 from heapwright.live.processes import find_by_name, may_be_process
 
-
 Output = Annotated[
     str,
     typer.Option(

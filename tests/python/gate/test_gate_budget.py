@@ -25,14 +25,14 @@ from written_traces import PROJECT
         ("[program]\ncalls = 1\nreason = 2", "program: reason is a text, optional is true or false"),
         ("[program]\nreason = 'x'",
          "program has no limit; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, live_at_end_blocks, "
-         "resident_peak_bytes, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
+         "lost_bytes, lost_blocks, resident_peak_bytes, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("[[site]]\ncalls = 1", 'a [[site]] has no name; write name = "…"'),
         ("[[site]]\nname = '2'\ncalls = 1", "site 2: name a function; numbers are valid in only one recording"),
         ("[site]\ncalls = 1", "site is a list of tables: [[site]]"),
         ("[[program]]\ncalls = 1", "program is one table: [program]"),
         ("[[site]]\nname = 'f'\nresident_peak_bytes = 1",
          "site f: resident_peak_bytes is not one of its limits; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, "
-         "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
+         "live_at_end_blocks, lost_bytes, lost_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("[[scope]]\nname = 's'\ncalls_per_run = 1",
          "scope s: calls_per_run is not one of its limits; known limits: calls, bytes, peak_live_bytes, live_at_end_bytes, "
          "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
