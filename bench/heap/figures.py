@@ -327,6 +327,7 @@ TAKEN = {
     "heap-fork-child": by("threads", "heap"),
     "heap-fork-wait": by("load", "heap"),
     "heap-give-back": by("way", "megabytes", "heap"),
+    "heap-growing": by("huge_pages", "most_kib", "heap"),
     "heap-guard-cost": by("bytes", "written", "heap"),
     "heap-handover": by("heap"),
     "heap-hardened": by("threads", "heap"),

@@ -80,6 +80,14 @@ LOADS = {
         (*AFTER_FREES, "p50_ns", "p999_ns", "p9999_ns", "max_ns"),
         maintenance=BOTH,
     ),
+    "growing": Load(
+        "memory of growing buffers with and without huge pages, on a machine whose kernel has them on request",
+        "growing.cpp",
+        "{huge_pages} {most_kib}",
+        ("huge_pages", "most_kib"),
+        tuple((setting, most) for most in (128, 256, 4096) for setting in ("0", "1", "auto")),
+        ("filled_kib", "peak_kib", "faults"),
+    ),
     "large-blocks": Load(
         "blocks of 1 to 32 MiB that come and go; CPU time bears a busy machine, page faults and peaks depend "
         "on how often memory was given back meanwhile",

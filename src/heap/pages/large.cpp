@@ -7,6 +7,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/guards.hpp"
+#include "heap/pages/huge_pages.hpp"
 #include "heap/pages/kept_runs.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/pages/unmapped_runs.hpp"
@@ -38,6 +39,7 @@ void describe(std::uint32_t unit, std::uint32_t units, std::size_t bytes, std::u
   line->flags = flags;
   line->kind = UnitKind::large;
   line->owner.store(owner, std::memory_order_release);
+  exempt_block(memory_of(unit), std::size_t{units} * unit_bytes);
 }
 
 bool is_allowed(std::size_t bytes, std::size_t alignment) noexcept {
@@ -70,6 +72,7 @@ void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) no
   } else if (units > line->units) {
     if (!extend_run(unit, line->units, units - line->units)) return nullptr;
     line->units = units;
+    exempt_block(memory_of(unit), std::size_t{units} * unit_bytes);
   }
   line->large_bytes = bytes;
   return memory_of(unit);
