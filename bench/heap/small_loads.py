@@ -81,7 +81,7 @@ LOADS = {
         maintenance=BOTH,
     ),
     "growing": Load(
-        "memory of growing buffers with and without huge pages, on a machine whose kernel has them on request",
+        "memory of growing buffers with and without huge pages, where the kernel has them on request",
         "growing.cpp",
         "{huge_pages} {most_kib}",
         ("huge_pages", "most_kib"),
