@@ -61,6 +61,44 @@ def test_four_hundred_blocks_that_nobody_frees_stand_out(tmp_path: Path) -> None
     assert path["callers"][0]["function"] == "main"
 
 
+PINNING = """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) void *log_visit(void) { return memset(malloc(40), 1, 40); }
+__attribute__((noinline)) void *fill_page(void) { return memset(malloc(424), 1, 424); }
+static void *pages[20000];
+static void *volatile lost;
+int main(void) {
+  for (int batch = 0; batch < 30; ++batch) {
+    for (int k = 0; k < 20000; ++k) {
+      pages[k] = fill_page();
+      if (k % 9 == 0) lost = log_visit();
+    }
+    for (int k = 0; k < 20000; ++k) free(pages[k]);
+    usleep(40000);
+  }
+  usleep(100000);
+}
+"""
+
+
+def test_a_leak_and_what_it_pins_are_one_finding(tmp_path: Path) -> None:
+    (tmp_path / "shop.c").write_text(PINNING)
+    subprocess.run(["gcc", "-g", "-O1", "shop.c", "-o", "shop"], check=True, cwd=tmp_path, timeout=120)
+    document = explained(tmp_path, tmp_path / "shop")
+    (sign,) = document["questions"]["leaks"]["signs"]
+    assert sign["function"] == "log_visit"
+    pins = document["questions"]["residency"]["sites"][0]
+    assert pins["function"] == "log_visit"
+    assert sign["kept_free_bytes"] == pins["pinned_bytes"] > 1 << 20
+    heap = next(row for row in document["questions"]["advice"]["advice"] if row["rule"] == "private_heap")
+    assert heap["is_leak"]
+    told = [one["text"] for one in document["summary"]["findings"] if "log_visit" in one["text"]]
+    assert sum("of free memory resident" in text for text in told) == 1
+    assert "if these were freed, which leak" in document["summary"]["findings"][0]["text"]
+
+
 def test_a_leak_of_several_blocks_is_not_hidden_by_its_own_parts(tmp_path: Path) -> None:
     """Each visit leaks three blocks; two of them are 5.5 % of all the program's blocks."""
     program = tmp_path / "climbing_service"

@@ -371,8 +371,14 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     assert found.what.endswith(f", together with {pair}")
     assert "a private heap alone returns 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
-    answer = {"cause": "top", "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]}
+    answer = {
+        "cause": "top",
+        "is_leak": False,
+        "remedies": [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)],
+    }
     assert cause_words._best(answer).endswith(f"private heap, together with {pair}")
+    leaking = cause_words._best({**answer, "is_leak": True})
+    assert leaking.endswith(f"if these were freed, which leak, together with {pair}")
     # Below other blocks malloc_trim is needed, which looks at no threshold.
     assert kept(separation(held, held + 1), 62 * MEBIBYTE).saves_least_bytes == held
     assert kept(separation(held), 320 << 10).saves_least_bytes == held - (320 << 10)

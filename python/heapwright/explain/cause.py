@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from heapwright.explain import page_faults, replayed, residency, tables
+from heapwright.explain import leak_signs, page_faults, replayed, residency, tables
 from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
@@ -63,6 +63,7 @@ class _Source(NamedTuple):
     unknown_because: str
     verdict: str
     joint: JointPins | None = None
+    leaks: frozenset[int] = frozenset()
 
 
 def _source(report: Report) -> _Source:
@@ -89,6 +90,7 @@ def _source(report: Report) -> _Source:
         why,
         verdict,
         joint_pins(report, kinds, found.number),
+        frozenset(leak_signs.likely(report)),
     )
 
 
@@ -229,6 +231,13 @@ def _joint_sites(source: _Source, _: Answer) -> list[str]:
     return [site_name(source.report.sites[number]) for number in source.joint.sites]
 
 
+def _is_leak(source: _Source, _: Answer) -> bool:
+    """Of the group, or else of the first site."""
+    if source.joint is not None:
+        return source.leaks.issuperset(source.joint.sites)
+    return bool(source.sites) and source.sites[0][0].number in source.leaks
+
+
 def _thread_caches(source: _Source, _: Answer) -> int:
     kinds = source.kinds
     if kinds is None or kinds.allocator.family != "glibc":
@@ -357,6 +366,12 @@ QUESTION = Question(
             "0: no such group of a few functions.",
         ),
         Column("joint_sites", Many("text"), value=_joint_sites),
+        Column(
+            "is_leak",
+            "flag",
+            value=_is_leak,
+            about="The sites that pin most show signs of a leak: freeing the blocks returns what they pin.",
+        ),
         Column("cause", "text", value=_cause, about="The kind with most bytes, or empty."),
         Column(
             "holding_sites",

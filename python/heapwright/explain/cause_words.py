@@ -108,6 +108,8 @@ def _best(answer: Answer) -> str:
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a private heap{together}{setting}"
+            if answer["is_leak"]:
+                how = f"if these were freed, which leak{together}{setting}"
     said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else price(best)
     return f"{_gain(best)} less {how}{said}"
 

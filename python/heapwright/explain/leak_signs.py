@@ -105,3 +105,9 @@ def _can_tell(report: Report) -> bool:
         and report.trace.end.reason == "exited"
         and report.trace.metadata.sample_mean_bytes == 0
     )
+
+
+def likely(report: Report) -> set[int]:
+    """The sites that likely leak: what their blocks pin comes back with them."""
+    found = confidence(report, staying(report))
+    return {site for site, sure in found.items() if sure == LIKELY}

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from heapwright.explain import coverage, growth, holders, leak_signs
+from heapwright.explain.cause_words import WORTH_BYTES
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
+from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Site
 from heapwright.report import units
 from heapwright.report.columns import OPEN, Choice, Column
@@ -43,6 +45,7 @@ class _Stayed(NamedTuple):
     confidence: str  # that it is a leak; "" = no sign of one
     slope_bytes_per_s: float  # at the end; 0 unless growth is certain
     verdict: str  # holders.Verdicts
+    kept_free_bytes: int  # that its blocks pin or hold; 0 without a sign
 
 
 class _Leaks:
@@ -54,6 +57,7 @@ class _Leaks:
         sure = leak_signs.confidence(report, found)
         slopes = Growth(report) if sure else None
         verdicts = holders.Verdicts(report)
+        kept = _kept_free(report) if sure else {}
         is_end = self.live_at == coverage.AT_END
         self._report = report
         self._stayed = [
@@ -66,6 +70,7 @@ class _Leaks:
                 sure.get(number, ""),
                 slopes.slope_of(number) if slopes is not None and number in sure else 0.0,
                 verdicts.of(number) if number in sure else "",
+                kept.get(number, 0) if number in sure else 0,
             )
             for number, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True))
         ]
@@ -90,6 +95,12 @@ class _Leaks:
 
     def _first(self, numbers: Iterable[int]) -> list[tuple[Site, _Stayed]]:
         return [(self._report.sites[n], self._stayed[n]) for n in [*numbers][: self._report.top]]
+
+
+def _kept_free(report: Report) -> dict[int, int]:
+    """By site, the free memory that its blocks keep, at the scan with the most."""
+    scan = telling_scan(report)
+    return {pin.site: max(pin.pinned_bytes, pin.held_bytes) for pin in report.facts.pins if pin.scan == scan}
 
 
 def _notes(answer: Answer) -> list[str]:
@@ -138,10 +149,13 @@ def _sign(sign: Answer) -> Finding:
     rising = sign["slope_bytes_per_s"]
     slope = f", growing by {units.rate(rising)} at the end" if rising > 0 else ""
     is_likely = sign["confidence"] == leak_signs.LIKELY
+    kept = sign["kept_free_bytes"]
+    pins = f"; they also keep {units.size(kept)} of free memory resident" if kept >= WORTH_BYTES else ""
     text = (
         f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
         f"allocated throughout the run, none ever freed{slope}: "
         + (sign["verdict"] or _without_snapshot(is_likely))
+        + pins
     )
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
@@ -198,6 +212,12 @@ QUESTION = Question(
                 about="From the question growth; 0: no certain growth at the end.",
             ),
             Column("verdict", "text", about='By a snapshot: lost, or held by whom; "" = not known.'),
+            Column(
+                "kept_free_bytes",
+                "bytes",
+                about="Free memory on pages of its blocks alone, or below them at the heap's end: it comes "
+                "back with the blocks.",
+            ),
             rows=_Leaks.signs,
             key="signs",
             about="Sites whose blocks were allocated throughout the run and never freed.",

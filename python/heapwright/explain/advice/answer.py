@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import cause, page_faults, replayed, site_names
+from heapwright.explain import cause, leak_signs, page_faults, replayed, site_names
 from heapwright.explain.advice import (
     arena,
     arena_count,
@@ -78,6 +78,7 @@ class Proposal(NamedTuple):
     other_sites: tuple[str, ...]
     replay_change: str
     replayed_figures: Sequence[replayed.ReplayedFigure]
+    is_leak: bool = False
 
     @property
     def weight(self) -> float:
@@ -96,6 +97,12 @@ class _Source:
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
         self.proposals = _code_before_settings(_one_a_site(worth))[: report.top]
+        if any(proposal.rule is private_heap.RULE for proposal in self.proposals):
+            leaks = leak_signs.likely(report)
+            self.proposals = [
+                one._replace(is_leak=one.rule is private_heap.RULE and leaks.issuperset(one.advice.sites))
+                for one in self.proposals
+            ]
         self.keeps_free_memory = cause.keeps_free_memory(report) if not self.proposals else False
         self.below = [proposal for proposal in found if proposal not in worth]
 
@@ -231,6 +238,8 @@ def _findings(answer: Answer) -> list[Finding]:
     """The largest gains of sufficient confidence; or that there are none."""
     found: list[Finding] = []
     for row in answer["advice"]:
+        if row["is_leak"]:
+            continue
         if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
             gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
@@ -450,6 +459,11 @@ QUESTION = Question(
                     "what", "text", value=_of_advice("what"), about="Which time and bytes the bound covers."
                 ),
                 Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
+                Column(
+                    "is_leak",
+                    "flag",
+                    about="Its blocks show signs of a leak; the finding of the question leaks tells of both.",
+                ),
                 Column("why", "text", value=_of_advice("why")),
                 Column("when_not", Many("text"), value=lambda proposal, _: _when_not(proposal)),
                 Column(
