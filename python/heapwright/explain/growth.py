@@ -247,6 +247,7 @@ QUESTION = Question(
             key="outside",
             rows=lambda growth: growth.outside,
             about="The program's own mappings that certainly grow in resident memory, by the site that maps.",
+            title="Growth outside malloc, by the site that maps",
         ),
     ),
     prepare=Growth,
