@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from heapwright.explain import growth
+from heapwright.explain import growth, screen
 from heapwright.explain.outside_growth import outside_rows
 from heapwright.explain.report import Answer
 from heapwright.model.facts import OwnMoment
@@ -96,3 +96,16 @@ def test_the_faster_growth_is_told_first() -> None:
     assert growth.QUESTION.findings(again)[0].text.endswith(
         "run it again with PYTHONMALLOC=malloc, and each object is a call with its own site"
     )
+
+
+def test_what_grows_outside_is_not_said_to_need_no_fix() -> None:
+    free = dict.fromkeys(
+        ("free_bytes", "taken_again_bytes", "recorder_bytes", "resident_bytes", "time_ns"), 0
+    )
+    kinds = [{"kind": kind, "bytes": 0} for kind in ("live", "others")]
+    answer = {**free, "verdict": "nothing", "kinds": kinds, "has_unseen_calls": False}
+    grows = {"growth_bytes_per_s": 3 * _MIB, "outside": [_row(3 * _MIB)]}
+    assert screen.why_resident(answer, {}).startswith("nothing to fix: ")
+    told = screen.why_resident(answer, {"growth": grows})
+    assert "nothing to fix" not in told
+    assert told.endswith("; it grows by 3.00 MiB/s outside malloc, most by palloc")

@@ -20,6 +20,7 @@ _NO_CODE, _NEAR = 0.5, 0.9
 _APART = 0.5
 
 
+NOTHING = "nothing to fix: "
 # Places it first on the first screen: above all shares.
 _FIRST = 1.0
 # The remedy specific to a kind.
@@ -60,7 +61,7 @@ def sentence(answer: Answer) -> str:
             )
     brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
     brief += _taken_again(answer)
-    return f"nothing to fix: {head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap"
+    return f"{NOTHING}{head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap"
 
 
 def _taken_again(answer: Answer) -> str:

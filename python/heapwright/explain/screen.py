@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from heapwright.explain import cause, first_screen, leaks, peak, tables, time
+from heapwright.explain import cause, cause_words, first_screen, leaks, peak, tables, time
 from heapwright.explain import growth as growing
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer
@@ -213,7 +213,8 @@ def first_question(findings: Sequence[Answer]) -> str:
 def why_resident(answer: Answer, answers: Answer) -> str:
     """Why memory is resident, in one sentence, and whether it grows where no heap call shows it."""
     outside = growing.fastest_outside(answers.get("growth", {}))
-    return f"{_why_resident(answer, answers)}{'; ' if outside else ''}{outside}"
+    why = _why_resident(answer, answers)
+    return f"{why.removeprefix(cause_words.NOTHING)}; {outside}" if outside else why
 
 
 def _why_resident(answer: Answer, answers: Answer) -> str:
