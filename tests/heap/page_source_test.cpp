@@ -348,6 +348,29 @@ TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
   free_run(other.unit, 3, true);
 }
 
+// Short ones, which then touch no new pages.
+TEST_F(PageSource, AShortRunWithRoomTakesAnEarlierPlaceWhileTheseAreAmple) {
+  const auto longest = allocate_run(8192);
+  free_run(longest.unit, 8192, false);
+  purge_all();
+  constexpr std::size_t count = 100;
+  heap::Run runs[count];
+  for (heap::Run& run : runs) run = allocate_run(5);  // less than four times 2
+  const auto before = allocate_run_with_room(2);
+  EXPECT_TRUE(before.is_zeroed);
+  for (std::size_t i = 0; i < count; i += 2) free_run(runs[i].unit, 5, true);
+  const auto short_run = allocate_run_with_room(2);
+  const auto long_run = allocate_run_with_room(16);
+  EXPECT_FALSE(short_run.is_zeroed);
+  EXPECT_LT(short_run.unit, runs[count - 1].unit);
+  EXPECT_TRUE(long_run.is_zeroed);
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(before.unit, 2, true);
+  free_run(short_run.unit, 2, true);
+  free_run(long_run.unit, 16, true);
+  for (std::size_t i = 1; i < count; i += 2) free_run(runs[i].unit, 5, true);
+}
+
 TEST_F(PageSource, TheGapBehindAHardenedGrowthIsNoMemory) {
   settings.is_hardened = true;
   const std::size_t before = committed_bytes();

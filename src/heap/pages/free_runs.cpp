@@ -250,7 +250,7 @@ void carve_across(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t uni
 // A range with free units behind it, preferably where a grown block was freed before.
 // The first one begins a quarter into the longest clean run; the part before it serves
 // shorter requests.
-Run take_run_with_room(std::uint32_t units) noexcept {
+Run take_run_with_room(std::uint32_t units, bool may_be_clean) noexcept {
   const std::uint32_t with_room = units * growth_room;
   join_recent();
   const std::uint32_t clean = source.clean.find_longest();
@@ -265,7 +265,7 @@ Run take_run_with_room(std::uint32_t units) noexcept {
     carve_run(dirty, dirty, units);
     return {dirty, false};
   }
-  if (clean_units < with_room) return {0, false};
+  if (!may_be_clean || clean_units < with_room) return {0, false};
   const std::uint32_t unit = clean + clean_units / 4;
   carve_run(clean, unit, units);
   return {unit, true};

@@ -65,8 +65,8 @@ Run take_clean_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
 // Clean units up to the next lot boundary; a single unit if only one thread allocates
 // or the address space is limited. Empty if there are none.
 UnitLot take_clean_lot() noexcept;
-// A run with free units behind it.
-Run take_run_with_room(std::uint32_t units) noexcept;
+// A run with free units behind it; clean only if it may be.
+Run take_run_with_room(std::uint32_t units, bool may_be_clean) noexcept;
 // From adjacent clean and dirty runs, none of which is long enough.
 Run take_across(std::uint32_t units) noexcept;
 

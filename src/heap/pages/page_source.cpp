@@ -67,6 +67,15 @@ void change_awaiting(std::uint32_t by) noexcept {
   source.awaiting += by;
 }
 
+// Under the lock.
+std::uint64_t used_units() noexcept {
+  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+  return committed - source.dirty_units - source.clean_units - source.set_aside_units - source.unmapped_units;
+}
+
+// Free memory that was used before is ample. Under the lock.
+bool is_dirty_ample() noexcept { return source.dirty_units * surplus_share > used_units(); }
+
 Run find_across_runs(std::uint32_t units) noexcept {
   const LockGuard locked = guard();
   return take_across(units);
@@ -134,11 +143,14 @@ Run allocate_unit(UnitLot* lot) noexcept {
 }
 
 Run allocate_run_with_room(std::uint32_t units) noexcept {
+  // Many short blocks that grow would leave their earlier places behind, and each touch new pages. While such
+  // places are ample they are used, though such a block is then copied once more.
+  constexpr std::uint32_t most_packed_units = 8;
   if (is_start(source.frontier.load(std::memory_order_relaxed))) end_start();
   Run run{0, false};
   {
     const LockGuard locked = guard();
-    run = take_run_with_room(units);
+    run = take_run_with_room(units, units > most_packed_units || !is_dirty_ample());
   }
   if (run.unit == 0) return allocate_run(units);
   raise_reached(run.unit + units);
@@ -202,16 +214,6 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
 
 namespace {
 
-// Under the lock.
-std::uint64_t used_units() noexcept {
-  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  return committed - source.dirty_units - source.clean_units - source.set_aside_units - source.unmapped_units;
-}
-
-}  // namespace
-
-namespace {
-
 // The run is in no bin while its pages are returned.
 void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
   drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
@@ -254,7 +256,7 @@ bool has_dirty_runs() noexcept {
 
 bool has_surplus() noexcept {
   const LockGuard locked = guard();
-  return source.dirty_units * surplus_share > used_units();
+  return is_dirty_ample();
 }
 
 std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
