@@ -39,6 +39,28 @@ def test_it_opens_with_what_the_headline_is_about(opened: Opened, pins: Path) ->
     assert "m=" not in page.url  # it is the usual one
 
 
+def test_a_narrow_charts_times_are_labelled_or_left_out(opened: Opened, pins: Path) -> None:
+    """Of an axis that is too short for all labels some are left out, and not called 0."""
+    page = opened(pins, viewport={"width": 1440, "height": 900})
+    page.evaluate(
+        """() => {
+          window.written = [];
+          const write = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+            window.written.push(String(text));
+            return write.call(this, text, ...rest);
+          };
+        }"""
+    )
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_timeout(400)  # a change of size is waited for, then drawn
+    page.locator("#latency").scroll_into_view_if_needed()
+    drawn(page)
+    times = [text for text in page.evaluate("window.written") if re.search(r"\d\s(ns|µs|ms)$", text)]
+    assert len(times) >= 2
+    assert not [text for text in times if re.fullmatch(r"0\s\w+", text)]
+
+
 def test_a_page_is_not_settled_while_a_drawing_is_due(opened: Opened, pins: Path) -> None:
     """What is drawn late of one choice ends between the next one and its frame, which is made to come late."""
     page = opened(pins)

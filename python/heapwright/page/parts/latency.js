@@ -56,7 +56,7 @@ function drawLatency() {
   latency.plot = new uPlot({
     width, height, padding: [10, 10, 0, 0], legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: { x: { time: false, distr: 3, range }, y: { distr: 3, range: [least / 2, 1.2] } },
-    axes: [{ ...AXIS(), size: 26, splits: (u, axis, low, high) => decades(low, high), values: (u, splits) => splits.map((ns) => duration(ns).replace(/\.0+(?=\D)/, "")) },
+    axes: [{ ...AXIS(), size: 26, splits: (u, axis, low, high) => decades(low, high), values: (u, splits) => splits.map((ns) => (ns === null ? "" : duration(ns).replace(/\.0+(?=\D)/, ""))) },
       { ...AXIS(), size, splits: (u, axis, low, high) => decades(low, Math.min(1, high)), values: (u, splits) => splits.map(oneIn), filter: (u, splits) => splits }],
     series: [{}, ...kinds.map(([label, , name]) => ({ label, stroke: colour(name), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: -1 }) }))],
     hooks: { setCursor: [(u) => describeLatency(u, kinds)] },
