@@ -43,6 +43,7 @@ HEAP_BYTES = 64 * MEBIBYTE
 MAIN_HEAP = 0x10001000
 
 
+_ONE_LOCK = "costs time: threads would then wait for one lock"
 _COSTS = "costs time where it is used again"
 
 
@@ -150,7 +151,9 @@ def test_what_is_sure_stands_before_the_bound_and_how_to_measure_it() -> None:
     of = case({}, *two_arenas(), peak=30 * MEBIBYTE, arenas=FREE)
     rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]
     answer = {"cause": "arenas", "remedies": rows}
-    assert cause_words._best(answer) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "no replay measured it"
+    assert cause_words._best(answer) == f"at most 40.0 MiB less by MALLOC_ARENA_MAX=1; {_ONE_LOCK}", (
+        "no replay measured it"
+    )
     assert "heapwright replay FILE --set glibc.arena_max=1 measures it" in in_words(rows, "MALLOC_ARENA_MAX")
     assert "--set" not in in_words(rows, "MALLOC_TRIM"), "it would be no help"
     measured = ReplayedFigure("peak", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
@@ -174,7 +177,8 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     by_trim = f"at most 70.0 MiB less by malloc_trim(0); {_COSTS}"
     assert best(arenas=arenas, trim=trim) == by_trim, "it returns most"
     near = arenas._replace(bytes=40 * MEBIBYTE)
-    assert best(trim=trim, near=near) == "at most 40.0 MiB less by MALLOC_ARENA_MAX=1", "it needs no code"
+    by_arenas = f"at most 40.0 MiB less by MALLOC_ARENA_MAX=1; {_ONE_LOCK}"
+    assert best(trim=trim, near=near) == by_arenas, "it needs no code"
     assert best(trim=trim, near=refuted(near)) == by_trim
     assert best(near=refuted(near)) == "no setting returns it (a replay refutes MALLOC_ARENA_MAX=1)"
     assert best(near=near._replace(helps="unknown")) == "no setting returns it", "that is not known"

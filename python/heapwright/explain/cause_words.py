@@ -7,6 +7,7 @@ from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
 from heapwright.explain.remedy import GIVING_BACK, SETTINGS, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
+from heapwright.explain.settings import ARENA_MAX
 from heapwright.report import units, widgets
 
 # Less free memory than this is not reported.
@@ -116,7 +117,9 @@ def _best(answer: Answer) -> str:
 
 
 def price(remedy: Answer) -> str:
-    """What giving memory back costs in time, where no replay has measured it."""
+    """What it costs in time to give memory back or to share one heap, where no replay has measured it."""
+    if remedy["kind"] == "arenas":
+        return f"; costs time: {ARENA_MAX.price}"
     if remedy["kind"] not in GIVING_BACK:
         return ""
     if not remedy["again_ns"]:
