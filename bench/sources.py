@@ -49,6 +49,16 @@ measured = {
     ),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),
+    "held": (
+        "src/record",
+        "src/session",
+        "src/collect",
+        "src/trace",
+        "src/tracee",
+        "src/graph",
+        "src/analyze/held.cpp",
+        "bench/held",
+    ),
     "replay": ("src/replay", "src/figures", "python/heapwright/replay", "bench/replay"),
     "cause": (
         "bench/cause",

@@ -6,8 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/dominators.hpp"
-#include "graph/graph.hpp"
+#include "analyze/held_dominators.hpp"
 #include "graph/lost.hpp"
 
 namespace heapwright::analyze {
@@ -18,17 +17,11 @@ constexpr std::size_t most_listed_held_sites = 4096;
 constexpr std::size_t most_listed_paths = 256;
 constexpr std::size_t most_steps = 16;  // those at the holder; a list has as many as nodes
 
-bool holds_for_a_moment(const trace::GraphRoot& root) noexcept {
-  using trace::RootKind;
-  return root.kind == RootKind::stack || root.kind == RootKind::registers || root.kind == RootKind::young;
-}
-
 template <typename Row>
 void most_held_first(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
 }
 
-// Nodes of the graph: blocks, then roots, then one that points to all roots.
 class HeldJoin {
   struct SiteSum {
     std::uint64_t blocks = 0;
@@ -38,40 +31,16 @@ class HeldJoin {
 
  public:
   explicit HeldJoin(const trace::HeapGraph& graph)
-      : graph_(graph),
-        blocks_(static_cast<std::uint32_t>(graph.nodes.size())),
-        start_(blocks_ + static_cast<std::uint32_t>(graph.roots.size())) {}
+      : graph_(graph), reached_(graph), blocks_(reached_.blocks), start_(reached_.start) {}
 
   Held result() {
     sum_all();
-    find_lost(find_dominators());
+    find_lost();
     find_holders();
     return std::move(held_);
   }
 
-  GraphSums sums() {
-    find_dominators();
-    std::vector<std::uint64_t> weights(start_ + 1U);
-    for (std::uint32_t block = 0; block < blocks_; ++block) weights[block] = graph_.nodes[block].size;
-    GraphSums found;
-    found.retained_bytes = graph::retained(dominators_, weights);
-    found.retained_bytes.pop_back();  // of the start
-    for (std::uint32_t node = 0; node < start_; ++node) {
-      const std::uint32_t above = dominators_.of[node];
-      found.dominator.push_back(above == graph::none ? no_dominator : above == start_ ? node : above);
-    }
-    return found;
-  }
-
  private:
-  graph::Graph find_dominators() {
-    const auto lasting = edges(true);
-    const auto by_lasting = graph::dominators_from(graph::Graph(start_ + 1, lasting), start_);
-    graph::Graph whole(start_ + 1, edges_beside(by_lasting.of));
-    dominators_ = graph::dominators_from(whole, start_);
-    return whole;
-  }
-
   void sum_all() {
     held_.is_known = true;
     held_.time_ns = graph_.time_ns;
@@ -91,38 +60,12 @@ class HeldJoin {
     }
   }
 
-  bool is_passing(std::uint32_t node) const noexcept {
-    return node >= blocks_ && node < start_ && holds_for_a_moment(graph_.roots[node - blocks_]);
-  }
-
-  // Without those of stacks and registers, if only what lasts counts.
-  std::vector<graph::Edge> edges(bool only_lasting) const {
-    std::vector<graph::Edge> found;
-    found.reserve(graph_.edges.size() + graph_.roots.size());
-    for (const trace::GraphEdge& edge : graph_.edges) {
-      if (!only_lasting || !is_passing(edge.from)) found.emplace_back(edge.from, edge.to);
-    }
-    for (std::uint32_t root = blocks_; root < start_; ++root) {
-      if (!only_lasting || !is_passing(root)) found.emplace_back(start_, root);
-    }
-    return found;
-  }
-
-  // All, except those of stacks and registers to what lasts without them.
-  std::vector<graph::Edge> edges_beside(const std::vector<std::uint32_t>& lasting) const {
-    std::vector<graph::Edge> found = edges(false);
-    std::erase_if(found, [&](const graph::Edge& edge) {
-      return is_passing(edge.first) && lasting[edge.second] != graph::none;
-    });
-    return found;
-  }
-
-  void find_lost(const graph::Graph& whole) {
+  void find_lost() {
     std::vector<std::uint8_t> is_lost(start_ + 1U);
     for (std::uint32_t block = 0; block < blocks_; ++block) {
-      is_lost[block] = dominators_.of[block] == graph::none ? 1 : 0;
+      is_lost[block] = reached_.dominators.of[block] == graph::none ? 1 : 0;
     }
-    const auto kinds = graph::kinds_of_lost(whole, is_lost);
+    const auto kinds = graph::kinds_of_lost(reached_.whole, is_lost);
     std::map<std::uint32_t, LostSite> by_stack;
     for (std::uint32_t block = 0; block < blocks_; ++block) {
       if (is_lost[block] != 0) add_lost(graph_.nodes[block], kinds[block], by_stack);
@@ -152,9 +95,9 @@ class HeldJoin {
     std::vector<std::uint32_t> holder(start_ + 1U, start_);
     std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum> by_site;
     std::vector<Holder> holders(start_ - blocks_ + 1U);
-    for (const std::uint32_t node : dominators_.order) {
+    for (const std::uint32_t node : reached_.dominators.order) {
       if (node == start_) continue;
-      const std::uint32_t above = dominators_.of[node];
+      const std::uint32_t above = reached_.dominators.of[node];
       holder[node] = node >= blocks_ ? node : holder[above];
       if (node >= blocks_) continue;
       const trace::GraphNode& block = graph_.nodes[node];
@@ -217,7 +160,8 @@ class HeldJoin {
   // For the next of held_sites.
   void put_path(std::uint32_t block) {
     std::vector<std::uint32_t> path;
-    for (std::uint32_t at = dominators_.of[block]; at < blocks_; at = dominators_.of[at]) path.push_back(at);
+    for (std::uint32_t at = reached_.dominators.of[block]; at < blocks_; at = reached_.dominators.of[at])
+      path.push_back(at);
     const auto number = static_cast<std::uint32_t>(held_.held_sites.size());
     for (std::size_t step = 0; step < std::min(path.size(), most_steps); ++step) {
       held_.steps.push_back({number, graph_.nodes[path[path.size() - 1 - step]].stack});
@@ -225,9 +169,9 @@ class HeldJoin {
   }
 
   const trace::HeapGraph& graph_;
+  HeldDominators reached_;
   std::uint32_t blocks_;
   std::uint32_t start_;
-  graph::Dominators dominators_;
   Held held_;
 };
 
@@ -238,7 +182,5 @@ Held held_in(const trace::HeapGraph& graph) { return HeldJoin(graph).result(); }
 Held held_of(const trace::Reader& reader, std::uint64_t time_ns) {
   return held_in(trace::read_heap_graph(reader, time_ns));
 }
-
-GraphSums sums_of(const trace::HeapGraph& graph) { return HeldJoin(graph).sums(); }
 
 }  // namespace heapwright::analyze

@@ -8,6 +8,7 @@
 #include "analyze/facts_fields.hpp"
 #include "analyze/funnels.hpp"
 #include "analyze/held.hpp"
+#include "analyze/held_tree.hpp"
 #include "analyze/mapped_memory.hpp"
 #include "analyze/options.hpp"
 #include "analyze/stack_sites.hpp"
@@ -62,6 +63,17 @@ nb::bytes column_of(const std::vector<Row>& rows, const Field& field) {
   return packed(column);
 }
 
+// Kind, thread, module, variable.
+nb::list roots_of(const trace::HeapGraph& graph) {
+  nb::list roots;
+  for (const trace::GraphRoot& root : graph.roots) {
+    roots.append(nb::make_tuple(static_cast<std::uint32_t>(root.kind), root.thread_id,
+                                nb::bytes(root.module.data(), root.module.size()),
+                                nb::bytes(root.symbol.data(), root.symbol.size())));
+  }
+  return roots;
+}
+
 // Columns of 64-bit numbers by name, and the texts of roots.
 nb::dict heap_graph_of(const ReaderHandle& reader, std::uint64_t time_ns) {
   const trace::HeapGraph graph = trace::read_heap_graph(*reader, time_ns);
@@ -76,13 +88,21 @@ nb::dict heap_graph_of(const ReaderHandle& reader, std::uint64_t time_ns) {
   found["to"] = column_of(graph.edges, [](const auto& edge) { return edge.to; });
   found["offset"] = column_of(graph.edges, [](const auto& edge) { return edge.offset; });
   found["is_interior"] = column_of(graph.edges, [](const auto& edge) { return edge.is_interior; });
-  nb::list roots;
-  for (const trace::GraphRoot& root : graph.roots) {
-    roots.append(nb::make_tuple(static_cast<std::uint32_t>(root.kind), root.thread_id,
-                                nb::bytes(root.module.data(), root.module.size()),
-                                nb::bytes(root.symbol.data(), root.symbol.size())));
-  }
-  found["roots"] = roots;
+  found["roots"] = roots_of(graph);
+  return found;
+}
+
+// Columns of 64-bit numbers by name, and the texts of roots.
+nb::dict held_tree_of(const ReaderHandle& reader, std::uint64_t time_ns, const nb::bytes& site_of_stack) {
+  const trace::HeapGraph graph = trace::read_heap_graph(*reader, time_ns);
+  const analyze::HeldTree tree = analyze::held_tree(graph, unpacked<std::uint32_t>(site_of_stack));
+  nb::dict found;
+  found["parent"] = packed(tree.parent);
+  found["is_site"] = packed(tree.is_site);
+  found["what"] = packed(tree.what);
+  found["blocks"] = packed(tree.blocks);
+  found["bytes"] = packed(tree.bytes);
+  found["roots"] = roots_of(graph);
   return found;
 }
 
@@ -106,6 +126,7 @@ void bind_facts(nanobind::module_& module) {
   module.def("snapshot_times",
              [](const ReaderHandle& reader) { return packed(trace::heap_graph_times(*reader)); });
   module.def("heap_graph_of", heap_graph_of);
+  module.def("held_tree_of", held_tree_of);
   module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
     return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                  unpacked<analyze::FrameKind>(kinds));

@@ -36,9 +36,9 @@ int main() {
 """
 
 
-def explained(folder: Path, *line: object) -> dict[str, Any]:
+def explained(folder: Path, *line: object, options: tuple[str, ...] = ()) -> dict[str, Any]:
     trace = folder / "made.heapwright"
-    record = [command, "record", "--force", "-o", trace, "--", *line]
+    record = [command, "record", "--force", "-o", trace, *options, "--", *line]
     subprocess.run([str(part) for part in record], check=True, capture_output=True, timeout=120, cwd=project)
     explain = [command, "explain", trace, "--json"]
     said = subprocess.run([str(part) for part in explain], check=True, capture_output=True, timeout=120)
@@ -59,6 +59,10 @@ def test_four_hundred_blocks_that_nobody_frees_stand_out(tmp_path: Path) -> None
     assert leaks["suppressed_bytes"] > 70_000, "libstdc++'s own"
     (path,) = leaks["sites"][0]["paths"]
     assert path["callers"][0]["function"] == "main"
+    (sign,) = explained(tmp_path, tmp_path / "shop", options=("--snapshot", "end"))["questions"]["leaks"][
+        "signs"
+    ]
+    assert sign["verdict"] == "lost: nothing pointed to them at the last snapshot"
 
 
 PINNING = """

@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import heapwright
 import pytest
 from conftest import collector, command, programs
+from heapwright.cli.explanation import ReportOptions, make_report
+from heapwright.explain.browsed_holders import HolderTrees
+from heapwright.model import Filter, SiteOptions
 from test_held import held
 
 _NODE_BYTES = 104
@@ -90,6 +94,35 @@ def test_a_running_program_is_looked_at_on_request(tmp_path: Path) -> None:
     assert grown["holder"] == "g_kept of obeys_lines"
     assert (grown["blocks"], grown["bytes"]) == (2000, 2000 * _NODE_BYTES)
     assert (grown["before_bytes"], grown["after_bytes"]) == (1000 * _NODE_BYTES, 3000 * _NODE_BYTES)
+
+
+def test_holders_can_be_browsed(tmp_path: Path) -> None:
+    path = tmp_path / "one.heapwright"
+    line = [
+        collector,
+        "--snapshot",
+        "end",
+        "--quiet",
+        "--output",
+        path,
+        "--",
+        programs / "plants_graph",
+        "50",
+    ]
+    subprocess.run([str(word) for word in line], capture_output=True, check=True, timeout=60)
+    trace = heapwright.open(path)
+    sites = SiteOptions()
+    report = make_report(trace, trace.begin_facts(Filter(), sites), Filter(), sites, ReportOptions())
+    trees = HolderTrees(report, "plants_graph")
+    whole = trace.held_at(trace.snapshot_times[-1])
+    for measure, total in (("bytes", whole.bytes), ("blocks", whole.blocks)):
+        assert trees.root(measure, "holder", "").weight == total
+    top = {node.name: node for node in trees.root("blocks", "holder", "").inner()}
+    assert top["g_list of plants_graph"].weight == 50
+    assert [node.weight for node in top["g_list of plants_graph"].inner()] == [50], "a list is one node"
+    assert top["lost: nothing points to them"].weight == whole.lost_blocks
+    chosen = trees.root("blocks", "holder", "G_LIST")
+    assert (chosen.weight, [node.name for node in chosen.inner()]) == (50, ["g_list of plants_graph"])
 
 
 def test_a_program_asks_for_itself_and_by_its_control_file(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import ReportOptions, make_report, read_symbols
+from heapwright.explain import holders
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.extras import textual
 from heapwright.model.session import name_of
 from heapwright.terminal import spelling
 
-_EXCLUDED = ("json", "html", "question", "tree", "all_", "brief")
+_EXCLUDED = ("json", "html", "tree", "all_", "brief")
+_HELD = ["held"]
 
 
 def check_browse(given: Mapping[str, Any]) -> None:
@@ -24,6 +26,8 @@ def check_browse(given: Mapping[str, Any]) -> None:
     for name in _EXCLUDED:
         if given[name]:
             raise InputError(f"--browse shows trees with keys: omit --{name.rstrip('_')}")
+    if given["question"] and list(given["question"]) != _HELD:
+        raise InputError("--browse shows calls, or with --question held who holds what: omit other questions")
     if not (sys.stdin.isatty() and sys.stdout.isatty() and spelling.shows_unicode(sys.stdout)):
         raise InputError("--browse needs a terminal that shows Unicode; --tree callers prints a tree")
     textual()
@@ -35,5 +39,11 @@ def browse(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: ReportOptio
     report = make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
     from heapwright.browse.room import Room  # an extra
     from heapwright.explain.browsed import CallTrees
+    from heapwright.explain.browsed_holders import HolderTrees
 
+    if list(wanted.questions) == _HELD:
+        if reason := holders.not_known(report):
+            raise InputError(f"who holds what is not known: {reason}")
+        Room(HolderTrees(report, name_of(trace))).run()
+        return
     Room(CallTrees(report, name_of(trace), trace.metadata.durations_recorded)).run()

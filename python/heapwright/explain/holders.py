@@ -123,7 +123,7 @@ class Verdicts:
         if not total:
             return ""
         if lost >= _NEARLY_ALL * total:
-            return "lost: nothing points to them"
+            return "lost: nothing pointed to them at the last snapshot"
         most = max(rows, key=lambda row: row.bytes)
         beside = f", {units.size(lost)} of them lost" if lost else ""
         return f"held by {most.holder}{beside}"

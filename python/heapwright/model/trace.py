@@ -77,6 +77,13 @@ _PLAIN_OPTIONS: dict[str, int | bytes] = {
 }
 
 
+def _clean_roots(roots: list[tuple[int, int, bytes, bytes]]) -> list[tuple[int, int, str, str]]:
+    return [
+        (kind, thread, clean(module.decode("utf-8", "replace")), clean(symbol.decode("utf-8", "replace")))
+        for kind, thread, module, symbol in roots
+    ]
+
+
 class Trace:
     """A recorded program's heap calls. Made by heapwright.open()."""
 
@@ -233,11 +240,15 @@ class Trace:
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         """A snapshot: columns of 64-bit numbers as bytes, and roots (kind, thread, module, variable)."""
         graph: dict[str, Any] = native.heap_graph_of(self._reader, time_ns)
-        graph["roots"] = [
-            (kind, thread, clean(module.decode("utf-8", "replace")), clean(symbol.decode("utf-8", "replace")))
-            for kind, thread, module, symbol in graph["roots"]
-        ]
+        graph["roots"] = _clean_roots(graph["roots"])
         return graph
+
+    def held_tree(self, time_ns: int, sites: Sites) -> dict[str, Any]:
+        """What each holder retains, through which sites: as heap_graph, of src/analyze/held_tree.hpp."""
+        site_of_stack = array("I", sites.site_of_stack).tobytes()
+        tree: dict[str, Any] = native.held_tree_of(self._reader, time_ns, site_of_stack)
+        tree["roots"] = _clean_roots(tree["roots"])
+        return tree
 
     def cut_stacks(self, facts: Facts | None = None) -> CutStacks:
         """Which stacks did not reach their outermost frame: allocations' with facts, else as they differ."""

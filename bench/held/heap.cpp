@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// A heap of so many blocks of 104 bytes, each with two pointers, that is walked through for ever.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+struct Node {
+  Node* next;
+  Node* other;
+  char filling[88];
+};
+Node* g_list;
+
+int main(int, char** values) {
+  const long count = std::atol(values[1]);
+  Node** const all = static_cast<Node**>(std::malloc(static_cast<unsigned long>(count) * sizeof(Node*)));
+  for (long i = 0; i < count; ++i) {
+    Node* const node = static_cast<Node*>(std::malloc(sizeof(Node)));
+    std::memset(static_cast<void*>(node), 0, sizeof *node);
+    node->next = g_list;
+    node->other = i == 0 ? nullptr : all[(i * 7919) % i];
+    all[i] = g_list = node;
+  }
+  std::free(all);
+  std::puts("ready");
+  std::fflush(stdout);
+  for (long sum = 0;;) {
+    for (const Node* node = g_list; node != nullptr; node = node->next) sum += node->filling[0];
+    usleep(sum == 0 ? 1000 : 2000);
+  }
+}
