@@ -160,8 +160,9 @@ class HeldJoin {
   // For the next of held_sites.
   void put_path(std::uint32_t block) {
     std::vector<std::uint32_t> path;
-    for (std::uint32_t at = reached_.dominators.of[block]; at < blocks_; at = reached_.dominators.of[at])
+    for (std::uint32_t at = reached_.dominators.of[block]; at < blocks_; at = reached_.dominators.of[at]) {
       path.push_back(at);
+    }
     const auto number = static_cast<std::uint32_t>(held_.held_sites.size());
     for (std::size_t step = 0; step < std::min(path.size(), most_steps); ++step) {
       held_.steps.push_back({number, graph_.nodes[path[path.size() - 1 - step]].stack});

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "analyze/held_tree.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -96,6 +100,46 @@ TEST(Held, AnEmptyHeapHasNoHolder) {
   EXPECT_TRUE(held.is_known);
   EXPECT_EQ(held.blocks, 0U);
   EXPECT_TRUE(held.holders.empty());
+}
+
+TEST(Held, APathPassesWhatEveryWayPasses) {
+  HeapGraph graph = blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  point(graph, 4, 0);
+  point(graph, 0, 1);
+  point(graph, 0, 2);
+  point(graph, 1, 3);
+  point(graph, 2, 3);  // so only block 0 is on every way to 3
+  const Held held = held_in(graph);
+  ASSERT_EQ(held.held_sites.front().stack, 4U);
+  std::vector<std::uint32_t> path;
+  for (const HeldStep& step : held.steps) {
+    if (step.held_site == 0) path.push_back(step.stack);
+  }
+  EXPECT_EQ(path, std::vector<std::uint32_t>{1});
+}
+
+TEST(HeldTree, HasAListOnceAndTheLostBesideTheHolders) {
+  HeapGraph graph = blocks_held_by(6, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  point(graph, 6, 0);
+  for (std::uint32_t i = 0; i < 4; ++i) point(graph, i, i + 1);
+  // Stacks 1 to 6: nodes and texts of a list take turns, and the last block is lost.
+  const std::vector<std::uint32_t> sites{0, 7, 8, 7, 8, 7, 9};
+  const HeldTree tree = held_tree(graph, sites);
+  EXPECT_EQ(tree.parent, (std::vector<std::uint64_t>{0, 0, 1, 2, 0, 4}));
+  EXPECT_EQ(tree.is_site, (std::vector<std::uint64_t>{0, 0, 1, 1, 0, 1}));
+  EXPECT_EQ(tree.what, (std::vector<std::uint64_t>{0, 0, 7, 8, HeldTree::lost, 9}));
+  EXPECT_EQ(tree.blocks, (std::vector<std::uint64_t>{0, 0, 3, 2, 0, 1}));
+  EXPECT_EQ(tree.bytes, (std::vector<std::uint64_t>{0, 0, 90, 60, 0, 60}));
+}
+
+TEST(HeldTree, SumsGoUpToTheHolder) {
+  HeapGraph graph = blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  point(graph, 4, 0);
+  point(graph, 0, 1);
+  point(graph, 1, 2);
+  const GraphSums sums = sums_of(graph);
+  EXPECT_EQ(sums.retained_bytes, (std::vector<std::uint64_t>{60, 50, 30, 0, 60}));
+  EXPECT_EQ(sums.dominator, (std::vector<std::uint64_t>{4, 0, 1, no_dominator, 4}));
 }
 
 }  // namespace heapwright::analyze
