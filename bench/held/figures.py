@@ -70,8 +70,8 @@ def render() -> str:
     same = sum(one["snapshot"]["lost_blocks"] == one["memcheck"]["lost_blocks"] for one in found)
     lines = [
         f"Healthy programs with a task each, at their exit. Of {len(found)} that Valgrind ran as well,",
-        f"{same} have as many lost blocks by its memcheck (*definitely* and *indirectly lost*). Where the",
-        "snapshot has fewer, a stale pointer is left in memory that the program still has.",
+        f"{same} have as many lost blocks by its memcheck (*definitely* and *indirectly lost*). A",
+        "snapshot has fewer where some word still looks like a pointer to them.",
         "",
         *_programs(result),
         "",

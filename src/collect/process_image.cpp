@@ -2,8 +2,6 @@
 #include "collect/process_image.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <stdexcept>
 
 #include "collect/cgroup.hpp"
