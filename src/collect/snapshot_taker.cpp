@@ -89,8 +89,13 @@ void SnapshotTaker::take(bool is_last) {
   times_.note(clock_.now_ns(), resident_bytes_, stopped_ns_);
   release_waiting();
   if (failure.empty()) return;
-  failures_.push_back(failure);
+  note_failure(failure);
   answer(failure, {});
+}
+
+// Each reason once: it may last for days.
+void SnapshotTaker::note_failure(const std::string& reason) {
+  if (std::find(failures_.begin(), failures_.end(), reason) == failures_.end()) failures_.push_back(reason);
 }
 
 // Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
@@ -144,7 +149,7 @@ SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImag
 void SnapshotTaker::put_scanned() {
   Scanned scanned = scanned_.get();
   scanned.graph.stopped_ns = stopped_ns_;
-  if (!scanned.failure.empty()) failures_.push_back(scanned.failure);
+  if (!scanned.failure.empty()) note_failure(scanned.failure);
   if (scanned.failure.empty()) file_.write(scanned.graph);
   answer(scanned.failure, scanned.graph);
 }

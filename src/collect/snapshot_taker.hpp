@@ -69,6 +69,7 @@ class SnapshotTaker {
   void take(bool is_last);
   std::string try_to_take(ProcessImage image, bool is_last);
   void put_scanned();
+  void note_failure(const std::string& reason);
   void answer(const std::string& failure, const trace::HeapGraph& graph);
   void release_waiting() noexcept;
   static Scanned scan(const Calls& calls, const ProcessImage& image, const tracee::StoppedProcess* process);
