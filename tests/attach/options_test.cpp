@@ -9,7 +9,7 @@ namespace {
 TEST(Options, AProcessAndWhetherItIsForced) {
   EXPECT_EQ(parse_options({"17"}).process, 17);
   EXPECT_FALSE(parse_options({"17"}).is_forced);
-  EXPECT_TRUE(parse_options({"--force", "17"}).is_forced);
+  EXPECT_TRUE(parse_options({"--despite-seccomp", "17"}).is_forced);
   EXPECT_TRUE(parse_options({"--help"}).show_help);
 }
 

@@ -126,6 +126,7 @@ TEST_F(KeptRunsTest, AnotherThreadGetsThemBeforeFreshMemory) {
   std::atomic<int> step{0};
   std::thread other([&] {
     release(allocate(16));  // what a thread begins with may take from them, too
+    current_cache->large_left = 1'000'000;
     step = 1;
     while (step != 2) std::this_thread::yield();
     void* const one = allocate(4 * unit_bytes);

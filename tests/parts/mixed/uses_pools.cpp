@@ -20,7 +20,7 @@ using Map = std::map<int, int, std::less<>, heapwright::node_allocator<Pair>>;
 
 #if !HEAPWRIGHT_ANNOTATE
 static_assert(sizeof(heapwright::arena) == (HEAPWRIGHT_CHECKED ? 144 : 128));
-static_assert(sizeof(heapwright::arena::marker) == (HEAPWRIGHT_CHECKED ? 72 : 56));
+static_assert(sizeof(heapwright::arena::marker) == (HEAPWRIGHT_CHECKED ? 80 : 64));
 #endif
 
 }  // namespace
