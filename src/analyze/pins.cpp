@@ -75,6 +75,7 @@ void Pins::add_shared_page(const SiteSet& sites, std::uint64_t free_bytes) {
 
 void Pins::finish_sets(std::vector<PinSet>& sets, std::vector<std::uint64_t>& sites) const {
   std::vector<const decltype(sets_)::value_type*> order;
+  order.reserve(sets_.size());
   for (const auto& entry : sets_) order.push_back(&entry);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return a->second.pinned_bytes > b->second.pinned_bytes;
