@@ -108,9 +108,11 @@ void RootRanges::add_threads() {
     root.thread_id = static_cast<std::uint64_t>(thread.id);
     root.range = {std::max(mapping->begin, thread.thread_pointer - std::min(before, thread.thread_pointer)),
                   std::min(mapping->end, thread.thread_pointer + thread_record_bytes)};
-    // A stack may reach up to here.
+    // A stack may reach up to here: then only what the modules need is certain.
     if (thread.stack_pointer < root.range.end && thread.stack_pointer >= root.range.begin) {
-      root.range.begin = thread.thread_pointer;
+      const std::uint64_t certain =
+          thread.thread_pointer - std::min(thread_local_bytes_, thread.thread_pointer);
+      root.range.begin = thread.stack_pointer < certain ? certain : thread.thread_pointer;
     }
     add(std::move(root));
   }

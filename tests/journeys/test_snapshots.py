@@ -96,6 +96,39 @@ def test_a_running_program_is_looked_at_on_request(tmp_path: Path) -> None:
     assert (grown["before_bytes"], grown["after_bytes"]) == (1000 * _NODE_BYTES, 3000 * _NODE_BYTES)
 
 
+THREADS = """
+#include <cstdlib>
+#include <cstdio>
+#include <thread>
+#include <unistd.h>
+thread_local void* t_own;
+int main() {
+  std::thread([] {
+    t_own = std::malloc(1000);
+    std::puts("done");
+    std::fflush(stdout);
+    pause();
+  }).join();
+}
+"""
+
+
+def test_thread_local_variables_are_told_from_the_stack_below_them(tmp_path: Path) -> None:
+    (tmp_path / "own.cpp").write_text(THREADS)
+    subprocess.run(["g++", "-pthread", "-O1", "own.cpp", "-o", "own"], check=True, cwd=tmp_path, timeout=120)
+    path = tmp_path / "one.heapwright"
+    line = [collector, "--quiet", "--output", path, "--", tmp_path / "own"]
+    with subprocess.Popen([str(word) for word in line], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "done\n"
+        time.sleep(0.05)  # younger blocks are not judged
+        program = Obedient(process, path)
+        assert snapshot(program.pid).returncode == 0
+        os.kill(program.pid, signal.SIGKILL)
+    (row,) = [row for row in held(path)["held"] if row["bytes"] == 1000]
+    assert row["holder"].startswith("thread-local of thread ")
+
+
 def test_holders_can_be_browsed(tmp_path: Path) -> None:
     path = tmp_path / "one.heapwright"
     line = [
