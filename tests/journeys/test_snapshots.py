@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -94,6 +95,34 @@ def test_a_running_program_is_looked_at_on_request(tmp_path: Path) -> None:
     assert grown["holder"] == "g_kept of obeys_lines"
     assert (grown["blocks"], grown["bytes"]) == (2000, 2000 * _NODE_BYTES)
     assert (grown["before_bytes"], grown["after_bytes"]) == (1000 * _NODE_BYTES, 3000 * _NODE_BYTES)
+
+
+def test_two_recordings_are_compared_by_holder(tmp_path: Path) -> None:
+    """The program may have another name, and its threads have other numbers."""
+    paths = []
+    for name, scale in (("old", 500), ("new", 800)):
+        shutil.copy(programs / "plants_graph", tmp_path / name)
+        paths.append(tmp_path / f"{name}.heapwright")
+        line = [
+            collector,
+            "--snapshot",
+            "end",
+            "--quiet",
+            "--output",
+            paths[-1],
+            "--",
+            tmp_path / name,
+            scale,
+        ]
+        subprocess.run([str(word) for word in line], capture_output=True, check=True, timeout=60)
+    done = subprocess.run(
+        [command, "compare", *paths, "--json"], capture_output=True, check=True, timeout=120
+    )
+    rows = {row["name"]: row for row in json.loads(done.stdout)["holders"]}
+    assert rows.keys() == {"g_sessions of the program", "g_list of the program", "lost"}
+    assert rows["g_list of the program"]["difference"] == 300 * 24
+    lost = [held(path)["lost_bytes"] for path in paths]
+    assert [rows["lost"]["a"], rows["lost"]["b"]] == lost
 
 
 THREADS = """

@@ -63,6 +63,18 @@ class _Compared(NamedTuple):
     values_b: Sequence[float]
 
 
+class _Holder(NamedTuple):
+    """As Difference, by name."""
+
+    name: str
+    a: float
+    b: float
+    difference: float
+    relative: float | None
+    band: float | None
+    verdict: str
+
+
 class _Site(NamedTuple):
     pair: Pair
     figures: Mapping[str, Record]
@@ -139,6 +151,12 @@ DOCUMENT = (
 )
 TOTALS = Table("totals", _FIGURE, lambda comparison: _totals(comparison))
 SITES = Table("sites", _SITE, lambda comparison: [], about="Sites that differ, largest difference first.")
+HOLDERS = Table(
+    "holders",
+    (Column("name", "text"), *_SITE_FIGURE),
+    lambda comparison: _holders(comparison),
+    about="Who retains other bytes, by the last snapshots of both sides; empty without them.",
+)
 SITE_FIGURE = _SITE_FIGURE
 OUTCOME = (
     Column("said", "number", about="Estimated by explain's advice."),
@@ -181,6 +199,7 @@ def make(comparison: Comparison) -> dict[str, Any]:
         "totals": totals,
         "sites": rows,
         "same_sites": same,
+        "holders": [record(HOLDERS.columns, row, {}) for row in _holders(comparison)],
         "advice": [_advice(comparison, said, advised.pairs_of(said, pairs)) for said in comparison.advice],
     }
 
@@ -242,6 +261,23 @@ def _totals(comparison: Comparison) -> list[_Compared]:
             is_exact = _is_exact(comparison, figure)
             found.append(_Compared(figure, noise.compare(values[0], values[1], is_exact), is_exact, *values))
     return found
+
+
+def _holders(comparison: Comparison) -> list[_Holder]:
+    """Most different first."""
+    sides = [[run.held for run in side.runs if run.held is not None] for side in (comparison.a, comparison.b)]
+    if [len(side) for side in sides] != [len(comparison.a.runs), len(comparison.b.runs)]:
+        return []
+    is_exact = comparison.is_whole and comparison.is_single_thread
+    rows = []
+    for name in dict.fromkeys(name for side in sides for held in side for name in held):
+        in_a, in_b = ([held.get(name, 0) for held in side] for side in sides)
+        found = noise.compare(in_a, in_b, is_exact, 1 if is_exact else noise.SITE_BANDS)
+        if found.difference and found.verdict != noise.SAME:
+            rows.append(
+                _Holder(name, found.a, found.b, found.difference, found.relative, found.band, found.verdict)
+            )
+    return sorted(rows, key=lambda row: -abs(row.difference))
 
 
 def _per_load(figure: Figure, value: float, run: Run) -> float:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from heapwright.compare.matching import Key, Known, is_unnamed, library_of
 from heapwright.model import Facts, Latency, Location, Trace
+from heapwright.model.holder_names import KINDS, OF_THREADS, SEVERAL, name_of
 from heapwright.model.names import short_name
 from heapwright.model.plumbing import is_plumbing
 from heapwright.model.selectors import selected
@@ -39,6 +40,7 @@ class Run(NamedTuple):
 
     load: divisor of figures of work. is_whole: it has every call of the run.
     paths: by figure, the sums of each path of functions, outermost first; empty if not requested.
+    held: the bytes that each holder retained at the last snapshot; None: none was taken.
     """
 
     totals: Figures
@@ -48,6 +50,7 @@ class Run(NamedTuple):
     load: float
     is_whole: bool = True
     paths: Paths = MappingProxyType({})
+    held: Figures | None = None
 
 
 def known_of(trace: Trace) -> Known:
@@ -86,7 +89,33 @@ def measure(
     totals = _totals(trace, facts, is_timed)
     is_whole = not why_not_whole(trace)
     paths = _paths(trace, facts, nameless) if nameless is not None else {}
-    return Run(totals, found, trace.end.time_ns, len(trace.threads), load(trace, facts), is_whole, paths)
+    return Run(
+        totals,
+        found,
+        trace.end.time_ns,
+        len(trace.threads),
+        load(trace, facts),
+        is_whole,
+        paths,
+        _held(trace),
+    )
+
+
+def _held(trace: Trace) -> Figures | None:
+    """Names that mean the same in another run: threads have none, and the program may be called otherwise."""
+    if not trace.snapshot_times:
+        return None
+    held = trace.held_at(trace.snapshot_times[-1])
+    program = trace.metadata.program
+    found: Figures = {"lost": held.lost_bytes, name_of(SEVERAL, 0, "", ""): held.shared_bytes}
+    for one in held.holders:
+        if one.kind in OF_THREADS:
+            name = f"{KINDS[one.kind]} of any thread"
+        else:
+            module = "the program" if one.module == program else one.module
+            name = name_of(one.kind, 0, module, one.symbol)
+        found[name] = found.get(name, 0) + one.bytes
+    return found
 
 
 def _paths(trace: Trace, facts: Facts, nameless: Collection[str]) -> Paths:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from heapwright.compare.advised import FIGURES
-from heapwright.compare.document import ADVICE, DOCUMENT, OUTCOME, SCHEMA, SITE_FIGURE, SITES, TOTALS
+from heapwright.compare.document import ADVICE, DOCUMENT, HOLDERS, OUTCOME, SCHEMA, SITE_FIGURE, SITES, TOTALS
 from heapwright.compare.figures import SITE_FIGURES
 from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, object_of, type_of
 
 
 def schema() -> Schema:
     """The schema of the whole document."""
-    own = object_of(DOCUMENT, (TOTALS, SITES, ADVICE))
+    own = object_of(DOCUMENT, (TOTALS, SITES, HOLDERS, ADVICE))
     own["properties"]["same_sites"] = {**COUNT, "description": "Number of sites that do not differ."}
     own["required"].append("same_sites")
     return document_of(

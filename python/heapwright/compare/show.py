@@ -171,6 +171,14 @@ TOTALS = (
 )
 
 
+HOLDERS = (
+    Column("difference", WORD, "B − A", text=lambda row, _: _change({**row, "unit": "bytes"})),
+    Column("a", WORD, "A", text=lambda row, _: units.size(row["a"])),
+    Column("b", WORD, "B", text=lambda row, _: units.size(row["b"])),
+    Column("name", TEXT, "held by"),
+)
+
+
 def below(document: Document, top: int) -> list[str]:
     """The reliability, and notes."""
     lines = []
@@ -215,6 +223,9 @@ def on_console(document: Document, top: int, console: Console) -> None:
     if document["sites"]:
         console.print(terminal.table(site_columns(document), document["sites"][:top]))
         console.print()
+    if document["holders"]:
+        console.print(terminal.table(HOLDERS, document["holders"][:top]))
+        console.print()
     console.print(terminal.table(TOTALS, document["totals"]))
     for line in advice(document):
         console.print(f"advice on A: {line}")
@@ -238,6 +249,13 @@ def as_markdown(document: Document, top: int) -> str:
     ]
     if rows:
         lines += markdown.table([str(column.label) for column in ordered], rows)
+    if document["holders"]:
+        ordered = [HOLDERS[-1], *HOLDERS[:-1]]
+        held = [
+            [markdown.escaped(column.written(row, {})) for column in ordered]
+            for row in document["holders"][:top]
+        ]
+        lines += markdown.table([str(column.label) for column in ordered], held)
     lines += markdown.table([str(column.label) for column in TOTALS], totals)
     advised = (f"advice on A: {line}" for line in advice(document))
     lines += [f"- {markdown.escaped(line)}" for line in (*advised, *sides(document), *below(document, top))]

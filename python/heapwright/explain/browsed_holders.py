@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Hashable, Sequence
 
 from heapwright.browse.trees import Measure, Place
-from heapwright.explain import holders
 from heapwright.explain.report import Report
+from heapwright.model.holder_names import SEVERAL, name_of
 from heapwright.model.names import short_name
 from heapwright.report import units
 
@@ -98,8 +98,8 @@ class HolderTrees:
             return location.function, Place(location.file, location.line, location.library)
         if what == _LOST:
             return "lost: nothing points to them", Place()
-        root = (holders.SEVERAL, 0, "", "") if what == _SEVERAL else self._roots[what]
-        return holders.name_of(*root), Place(module=root[2])
+        root = (SEVERAL, 0, "", "") if what == _SEVERAL else self._roots[what]
+        return name_of(*root), Place(module=root[2])
 
     def _with_text(self, text: str) -> list[bool]:
         """Of each node, whether it or one above it has the text."""

@@ -12,6 +12,7 @@ from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
 from heapwright.model import Site
 from heapwright.model.facts.held import Held
+from heapwright.model.holder_names import KINDS, name_of
 from heapwright.report import units
 from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
@@ -129,10 +130,10 @@ _HOLDERS = Table(
         Column("bytes", "bytes", "bytes"),
         Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
         Column("blocks", "count", "blocks"),
-        Column("kind", Choice(holders.KINDS), "", lambda row, _: holders.KINDS[row.kind]),
+        Column("kind", Choice(KINDS), "", lambda row, _: KINDS[row.kind]),
         Column(
             "holder", WORD, "held by",
-            lambda row, _: holders.name_of(row.kind, row.thread_id, row.module, row.symbol),
+            lambda row, _: name_of(row.kind, row.thread_id, row.module, row.symbol),
         ),
         Column("thread_id", about="As the kernel numbers it; 0 = of no thread."),
         Column("module", "text"),

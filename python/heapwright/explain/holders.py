@@ -7,6 +7,7 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from heapwright.model.holder_names import SEVERAL, name_of
 from heapwright.model.names import short_name
 from heapwright.report import units
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from heapwright.explain.report import Report
     from heapwright.model.facts.held import Held
 
-# By number, as trace::RootKind.
-KINDS = ("variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "several")
-_VARIABLE, _STACK, _REGISTERS, _THREAD_LOCAL, _MAPPING, _OLDER, _YOUNG, SEVERAL = range(len(KINDS))
 _FAILED = "snapshot_failed\t"
 NOT_TAKEN = "no snapshot was taken: record with --snapshot end"
 _NEARLY_ALL = 0.9
@@ -45,21 +43,6 @@ def first(report: Report) -> Held | None:
     """The first of several."""
     times = report.trace.snapshot_times
     return report.trace.held_at(times[0]) if len(times) > 1 else None
-
-
-def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
-    """A holder in words."""
-    library = module.rpartition("/")[2]
-    if kind == _VARIABLE:
-        return f"{symbol} of {library}" if symbol else f"a variable of {library}"
-    if kind == _MAPPING:
-        return f"the mapping {library}" if library else "memory that the program mapped"
-    named = {
-        SEVERAL: "several holders together",
-        _OLDER: "blocks that the recording does not have",
-        _YOUNG: "a call that was under way",
-    }
-    return named.get(kind) or f"{KINDS[kind]} of thread {thread_id}"
 
 
 def all_of(held: Held) -> list[Any]:
