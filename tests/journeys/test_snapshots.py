@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -317,3 +318,16 @@ def test_the_gate_limits_lost_blocks(tmp_path: Path) -> None:
     assert {site["name"] for site in limits["program"]["sites"]} >= {"lose_one", "lose_ring"}
     budget.write_text('suppressions = ["lose_*"]\n[program]\nlost_blocks = 0\n')
     assert checked()[0] == 0
+
+
+def test_the_gate_does_not_judge_the_end_by_an_earlier_snapshot(tmp_path: Path) -> None:
+    budget = tmp_path / "heap.toml"
+    budget.write_text("[program]\nlost_blocks = 1000000\n")
+    path = tmp_path / "one.heapwright"
+    program = [sys.executable, "-c", "import os, time; time.sleep(1); os._exit(0)"]
+    line = [collector, "--snapshot", "end,every=0.1", "--quiet", "--output", path, "--", *program]
+    subprocess.run([str(word) for word in line], check=True, timeout=60)
+    assert held(path)["snapshots"] > 0
+    done = subprocess.run([command, "gate", budget, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "lost blocks, which are not known: the program did not end by exit()" in done.stderr

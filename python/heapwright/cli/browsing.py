@@ -42,7 +42,7 @@ def browse(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: ReportOptio
     from heapwright.explain.browsed_holders import HolderTrees
 
     if list(wanted.questions) == _HELD:
-        if reason := holders.not_known(report):
+        if reason := holders.not_known(trace):
             raise InputError(f"who holds what is not known: {reason}")
         Room(HolderTrees(report, name_of(trace))).run()
         return

@@ -63,18 +63,6 @@ class _Compared(NamedTuple):
     values_b: Sequence[float]
 
 
-class _Holder(NamedTuple):
-    """As Difference, by name."""
-
-    name: str
-    a: float
-    b: float
-    difference: float
-    relative: float | None
-    band: float | None
-    verdict: str
-
-
 class _Site(NamedTuple):
     pair: Pair
     figures: Mapping[str, Record]
@@ -154,7 +142,7 @@ SITES = Table("sites", _SITE, lambda comparison: [], about="Sites that differ, l
 HOLDERS = Table(
     "holders",
     (Column("name", "text"), *_SITE_FIGURE),
-    lambda comparison: _holders(comparison),
+    lambda comparison: [],
     about="Who retains other bytes, by the last snapshots of both sides; empty without them.",
 )
 SITE_FIGURE = _SITE_FIGURE
@@ -199,7 +187,7 @@ def make(comparison: Comparison) -> dict[str, Any]:
         "totals": totals,
         "sites": rows,
         "same_sites": same,
-        "holders": [record(HOLDERS.columns, row, {}) for row in _holders(comparison)],
+        "holders": _holders(comparison),
         "advice": [_advice(comparison, said, advised.pairs_of(said, pairs)) for said in comparison.advice],
     }
 
@@ -263,7 +251,7 @@ def _totals(comparison: Comparison) -> list[_Compared]:
     return found
 
 
-def _holders(comparison: Comparison) -> list[_Holder]:
+def _holders(comparison: Comparison) -> list[Record]:
     """Most different first."""
     sides = [[run.held for run in side.runs if run.held is not None] for side in (comparison.a, comparison.b)]
     if [len(side) for side in sides] != [len(comparison.a.runs), len(comparison.b.runs)]:
@@ -274,10 +262,8 @@ def _holders(comparison: Comparison) -> list[_Holder]:
         in_a, in_b = ([held.get(name, 0) for held in side] for side in sides)
         found = noise.compare(in_a, in_b, is_exact, 1 if is_exact else noise.SITE_BANDS)
         if found.difference and found.verdict != noise.SAME:
-            rows.append(
-                _Holder(name, found.a, found.b, found.difference, found.relative, found.band, found.verdict)
-            )
-    return sorted(rows, key=lambda row: -abs(row.difference))
+            rows.append({"name": name, **record(_SITE_FIGURE, found, {})})
+    return sorted(rows, key=lambda row: -abs(row["difference"]))
 
 
 def _per_load(figure: Figure, value: float, run: Run) -> float:

@@ -25,8 +25,8 @@ class _Source:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.held = holders.last(report) or _NOTHING
-        self.not_known = holders.not_known(report)
-        self.failures = holders.failures(report)
+        self.not_known = holders.not_known(report.trace)
+        self.failures = holders.failures(report.trace)
         self.snapshots = len(report.trace.snapshot_times)
         first = holders.first(report)
         self.first_ns = first.time_ns if first else 0

@@ -13,6 +13,7 @@ from heapwright.report import units
 
 if TYPE_CHECKING:
     from heapwright.explain.report import Report
+    from heapwright.model import Trace
     from heapwright.model.facts.held import Held
 
 _FAILED = "snapshot_failed\t"
@@ -20,17 +21,15 @@ NOT_TAKEN = "no snapshot was taken: record with --snapshot end"
 _NEARLY_ALL = 0.9
 
 
-def failures(report: Report) -> list[str]:
+def failures(trace: Trace) -> list[str]:
     """Why snapshots failed."""
-    conditions = report.trace.metadata.conditions
+    conditions = trace.metadata.conditions
     return [line.removeprefix(_FAILED) for line in conditions if line.startswith(_FAILED)]
 
 
-def not_known(report: Report) -> str:
+def not_known(trace: Trace) -> str:
     """Why there is no answer; "" = there is one."""
-    if report.trace.snapshot_times:
-        return ""
-    return next(iter(failures(report)), NOT_TAKEN)
+    return "" if trace.snapshot_times else next(iter(failures(trace)), NOT_TAKEN)
 
 
 def last(report: Report) -> Held | None:
@@ -89,7 +88,7 @@ def lost_by_site(report: Report, held: Held) -> dict[int, SimpleNamespace]:
 
 
 class Verdicts:
-    """By site: lost, or held by whom; empty without a snapshot of the end."""
+    """By site: lost, or held by whom, by the last snapshot; empty without one."""
 
     def __init__(self, report: Report) -> None:
         held = last(report)

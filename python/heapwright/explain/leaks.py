@@ -56,7 +56,7 @@ class _Leaks:
         found = leak_signs.staying(report)
         sure = leak_signs.confidence(report, found)
         slopes = Growth(report) if sure else None
-        verdicts = holders.Verdicts(report)
+        verdicts = holders.Verdicts(report) if sure else None
         kept = _kept_free(report) if sure else {}
         is_end = self.live_at == coverage.AT_END
         self._report = report
@@ -69,7 +69,7 @@ class _Leaks:
                 facts.live_at_end_blocks + facts.freed,
                 sure.get(number, ""),
                 slopes.slope_of(number) if slopes is not None and number in sure else 0.0,
-                verdicts.of(number) if number in sure else "",
+                verdicts.of(number) if verdicts is not None and number in sure else "",
                 kept.get(number, 0) if number in sure else 0,
             )
             for number, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True))

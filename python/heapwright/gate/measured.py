@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
+from heapwright.explain import holders
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
@@ -106,9 +107,10 @@ class _Reading:
         """Bytes and blocks by stack that the last snapshot found lost, without suppressed ones."""
         if not limits_lost_blocks(self._budget):
             return None
+        # An earlier snapshot does not tell what is lost at the end.
+        if reason := next(iter(holders.failures(self._trace)), holders.not_known(self._trace)):
+            raise BudgetError(f"the budget limits lost blocks, which are not known: {reason}")
         times = self._trace.snapshot_times
-        if not times:
-            raise BudgetError("the budget limits lost blocks: record with --snapshot end")
         site_of_stack = self._trace.sites().site_of_stack
         return {
             row.stack: (row.bytes, row.blocks)

@@ -143,12 +143,18 @@ class AnonymousTrace(Trace):
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         graph = self._named.heap_graph(time_ns)
+        return {**graph, "roots": self._hashed_roots(graph["roots"])}
+
+    def held_tree(self, time_ns: int, sites: Sites) -> dict[str, Any]:
+        tree = self._named.held_tree(time_ns, sites)
+        return {**tree, "roots": self._hashed_roots(tree["roots"])}
+
+    def _hashed_roots(self, roots: list[tuple[int, int, str, str]]) -> list[tuple[int, int, str, str]]:
         hashed = self._names.hashed
-        graph["roots"] = [
+        return [
             (kind, thread, hashed("library", module), hashed("variable", symbol))
-            for kind, thread, module, symbol in graph["roots"]
+            for kind, thread, module, symbol in roots
         ]
-        return graph
 
     def symbols(self, progress: Progress | None = None) -> Symbols:
         return _AnonymousSymbols(self._named.symbols(progress), self._names)

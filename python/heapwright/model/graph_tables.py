@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model import native
+from heapwright.model.holder_names import KINDS
 
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
 
-# By number, as trace::RootKind.
-_KINDS = ("variable", "stack", "registers", "thread_local", "mapping", "older_blocks", "young")
 _NONE = 2**64 - 1
 
 
@@ -99,7 +98,7 @@ def root(trace: Trace) -> Any:
         )
         roots += some
     table = columns.table()
-    table.add_text("kind", [_KINDS[kind] for kind, _, _, _ in roots])
+    table.add_text("kind", [KINDS[kind] for kind, _, _, _ in roots])
     table.add_text("module", [module for _, _, module, _ in roots])
     table.add_text("symbol", [symbol for _, _, _, symbol in roots])
     return table
