@@ -236,7 +236,7 @@ def test_blocks_from_before_attaching_hold_those_after_it(tmp_path: Path) -> Non
             time.sleep(0.05)
         time.sleep(0.5)
         program.say("lose 7")
-        program.say("keep 1")
+        program.say("hang 3")
         time.sleep(0.1)
         recording.send_signal(signal.SIGINT)
         assert recording.wait(timeout=60) == 0
@@ -245,6 +245,7 @@ def test_blocks_from_before_attaching_hold_those_after_it(tmp_path: Path) -> Non
     assert answer["not_known"] == ""
     lost = {row["name"].split()[0]: row["blocks"] for row in answer["lost"]}
     assert lost == {"lose_one": 7}
+    assert [row["blocks"] for row in answer["holders"] if row["kind"] == "older blocks"] == [3]
 
 
 def test_processes_that_cannot_be_looked_at_are_told_in_one_line(tmp_path: Path) -> None:

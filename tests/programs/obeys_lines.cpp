@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does what lines of its input say, and answers each: "keep N" and "lose N" allocate blocks of 100 bytes,
-// "drop N" frees kept ones, "snapshot" asks for one, "quit" ends.
+// Does what lines of its input say, and answers each: "keep N", "hang N" and "lose N" allocate blocks of 104
+// bytes, "drop N" frees kept ones, "snapshot" asks for one, "quit" ends.
 #include <heapwright/annotate.h>
 
 #include <cstdlib>
@@ -19,6 +19,13 @@ Node* g_kept = nullptr;
   std::memset(static_cast<void*>(node), 0, sizeof *node);
   node->next = g_kept;
   g_kept = node;
+}
+
+// Behind the oldest one.
+[[gnu::noinline]] void hang_one() {
+  Node** end = &g_kept;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = static_cast<Node*>(std::calloc(1, sizeof(Node)));
 }
 
 [[gnu::noinline]] void lose_one() {
@@ -47,6 +54,7 @@ int main() {
     if (word != "snapshot") std::cin >> count;
     for (int i = 0; i < count; ++i) {
       if (word == "keep") keep_one();
+      if (word == "hang") hang_one();
       if (word == "lose") lose_one();
       if (word == "drop") drop_one();
     }
