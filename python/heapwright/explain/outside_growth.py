@@ -18,8 +18,8 @@ _BINS = 2 * growth_kinds.LEAST_BINS
 _LEAST_LOOKS = 16
 _LEAST_BYTES = 1 << 20
 _LEAST_SHARE = 0.02  # of resident memory at its highest
-# Runtimes whose objects lie in mappings of their own: functions that map them, and how to make each object a
-# call. The setting is what the recording would show if it were made.
+# Runtimes whose objects lie in mappings of their own: the functions that map them, and the setting that makes
+# each object a call, as recordings list it.
 _RUNTIMES = {
     "Python": (
         ("_PyObject_Arena", "_PyMem_Arena", "new_arena", "_PyObject_Malloc"),
