@@ -69,16 +69,21 @@ class Kept:
         return int(path.name.split("-")[1])
 
     def dumped_to_the_end(self, target: Path) -> dict[str, int]:
-        """Up to a second passes before the last is written. What lives by function."""
-        live: dict[str, int] = {}
+        """Up to a second passes before the last is written. What lives by function.
+
+        The last round's threads free after grow(): two looks more than a second apart must agree.
+        """
+        looks: list[dict[str, int]] = []
 
         def is_told() -> bool:
+            if looks:
+                time.sleep(1.2)
             assert ask("dump", str(self.process), "-o", str(target), "--force").returncode == 0
-            live.update(live_by_function(target))
-            return live.get(GROWING) == ROUNDS * 1000
+            looks.append(live_by_function(target))
+            return looks[-1].get(GROWING) == ROUNDS * 1000 and looks[-1:] == looks[-2:-1]
 
-        assert until(is_told), live
-        return live
+        assert until(is_told, seconds=60), looks[-1]
+        return looks[-1]
 
     def end(self) -> str:
         _, said = self.run.communicate("\n", timeout=60)
