@@ -5,14 +5,12 @@
 #include "collect/live_heap.hpp"
 #include "collect/process_image.hpp"
 #include "trace/heap_graph.hpp"
-#include "tracee/stopped_process.hpp"
 
 namespace heapwright::collect {
 
 struct SnapshotOf {
   const ProcessImage& image;
-  const tracee::StoppedProcess* process = nullptr;  // needed if the image has no copy of the memory
-  const LiveHeap& heap;
+  LiveHeap& heap;         // its blocks become those of the graph
   bool is_glibc = false;  // its allocator, whose own pointers to chunks are not holders
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <vector>
 
 #include "collect/living_events.hpp"
 #include "trace/event_rows.hpp"
@@ -17,13 +17,11 @@ struct KeptBlock {
   explicit KeptBlock(const PlacedEvent& placed)
       : size(placed.event.size),
         usable(std::max(placed.event.usable, placed.event.size)),
-        begin_ns(placed.event.begin_ns),
         stack(placed.event.stack),
         thread(placed.thread) {}
 
   std::uint64_t size = 0;
   std::uint64_t usable = 0;
-  std::uint64_t begin_ns = 0;
   std::uint32_t stack = 0;
   std::uint32_t thread = 0;
 };
@@ -93,20 +91,14 @@ LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) 
       living.add({event, chunk.thread, chunk.first_sequence + i});
     }
   }
-  std::vector<std::pair<std::uint64_t, KeptBlock>> found;
-  found.reserve(living.addresses());
-  living.take([&](std::uint64_t address, const KeptBlock& block) { found.emplace_back(address, block); });
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   LiveHeap heap;
-  heap.blocks.reserve(found.size());
-  heap.usable.reserve(found.size());
-  for (const auto& [address, block] : found) {
-    if (block.begin_ns >= young_since_ns) {
-      heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
-    }
+  heap.blocks.reserve(living.addresses());
+  heap.usable.reserve(living.addresses());
+  living.take([&](std::uint64_t address, const KeptBlock& block, std::uint64_t made_ns) {
+    if (made_ns >= young_since_ns) heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
     heap.blocks.push_back({address, block.size, block.stack});
     heap.usable.push_back(block.usable);
-  }
+  });
   heap.own_mappings = mapped_by(mapping_calls);
   return heap;
 }

@@ -18,7 +18,7 @@ struct AddressRange {
 struct LiveHeap {
   std::vector<trace::GraphNode> blocks;    // by address
   std::vector<std::uint64_t> usable;       // by block
-  std::vector<std::uint32_t> young;        // blocks, allocated at young_since_ns or later
+  std::vector<std::uint32_t> young;        // blocks, whose call returned at young_since_ns or later
   std::vector<AddressRange> own_mappings;  // by address, disjoint
   bool has_every_block = true;             // false: others may be live as well
 };

@@ -7,7 +7,7 @@ namespace heapwright::collect {
 
 std::vector<PlacedEvent> LivingEvents::take() {
   std::vector<PlacedEvent> found;
-  LivingBlocks::take([&](std::uint64_t, PlacedEvent& placed) {
+  LivingBlocks::take([&](std::uint64_t, PlacedEvent& placed, std::uint64_t) {
     placed.event.old_address = 0;
     found.push_back(placed);
   });

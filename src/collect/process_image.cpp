@@ -31,12 +31,6 @@ std::uint64_t room_bytes(const std::string& folder) {
   return room / 2;
 }
 
-std::uint64_t expected_bytes(const std::string& folder) {
-  const std::string status = read_file(folder + "/status");
-  const std::uint64_t bytes = kilobytes_in(status, "RssAnon:") + kilobytes_in(status, "RssShmem:");
-  return bytes + bytes / 16;
-}
-
 std::vector<trace::PageRun> resident_runs(const std::string& folder,
                                           const std::vector<trace::Mapping>& mappings) {
   PageMap pages(folder + "/pagemap");
@@ -48,19 +42,35 @@ std::vector<trace::PageRun> resident_runs(const std::string& folder,
   return runs;
 }
 
-// The parts of runs that lie in mappings with pointers; both by address.
-std::vector<tracee::MemoryCopy::Run> runs_with_pointers(const ProcessImage& image) {
-  std::vector<tracee::MemoryCopy::Run> found;
-  auto mapping = image.mappings.begin();
-  for (const trace::PageRun& run : image.resident) {
-    while (mapping != image.mappings.end() && mapping->end <= run.begin) ++mapping;
-    for (auto at = mapping; at != image.mappings.end() && at->begin < run.end; ++at) {
-      if (may_hold_pointers(*at)) {
-        found.push_back({std::max(run.begin, at->begin), std::min(run.end, at->end)});
+// The resident parts of mappings with pointers, by address.
+std::vector<tracee::WordCopy::Range> memory_with_pointers(const std::string& folder,
+                                                          const std::vector<trace::Mapping>& mappings) {
+  std::vector<tracee::WordCopy::Range> found;
+  auto mapping = mappings.begin();
+  for (const trace::PageRun& run : resident_runs(folder, mappings)) {
+    while (mapping != mappings.end() && mapping->end <= run.begin) ++mapping;
+    for (auto at = mapping; at != mappings.end() && at->begin < run.end; ++at) {
+      if (!may_hold_pointers(*at)) continue;
+      const std::uint64_t begin = std::max(run.begin, at->begin);
+      const std::uint64_t end = std::min(run.end, at->end);
+      if (!found.empty() && found.back().end == begin) {
+        found.back().end = end;
+      } else {
+        found.push_back({begin, end});
       }
     }
   }
   return found;
+}
+
+// Pointers to blocks have values in between. Mappings of the kernel's, such as [vsyscall], are far above.
+tracee::WordCopy::Wish wish_for(const std::vector<trace::Mapping>& mappings) {
+  tracee::WordCopy::Range values{UINT64_MAX, 0};
+  for (const trace::Mapping& mapping : mappings) {
+    if (mapping.end > PageMap::end_address) continue;
+    values = {std::min(values.begin, mapping.begin), std::max(values.end, mapping.end)};
+  }
+  return {values, tracee::WordCopy::word_bytes};
 }
 
 }  // namespace
@@ -92,22 +102,25 @@ void add_modules(const std::string& folder, const std::vector<trace::Mapping>& m
   }
 }
 
-ProcessImage prepare_image(const std::string& folder, KnownModules modules) {
+ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules) {
   ProcessImage image;
   image.modules = std::move(modules);
-  add_modules(folder, parse_mappings(read_file(folder + "/maps")), image.modules);
-  const std::uint64_t bytes = expected_bytes(folder);
-  if (bytes != 0 && bytes <= room_bytes(folder)) image.memory = std::make_unique<tracee::MemoryCopy>(bytes);
+  const std::vector<trace::Mapping> mappings = parse_mappings(read_file(folder + "/maps"));
+  add_modules(folder, mappings, image.modules);
+  const std::uint64_t bytes = tracee::WordCopy::expected_bytes(
+      static_cast<pid_t>(process_id), memory_with_pointers(folder, mappings), wish_for(mappings));
+  image.words = std::make_unique<tracee::WordCopy>(bytes, room_bytes(folder));
   return image;
 }
 
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
   image.mappings = parse_mappings(read_file(folder + "/maps"));
-  image.resident = resident_runs(folder, image.mappings);
   image.threads = process.threads();
   add_modules(folder, image.mappings, image.modules);
-  if (image.memory == nullptr || image.memory->add(process, runs_with_pointers(image))) return;
-  image.memory.reset();
+  const auto memory = memory_with_pointers(folder, image.mappings);
+  if (!image.words->take(process.id(), memory, wish_for(image.mappings))) {
+    throw std::runtime_error("there is no room for a copy of its pointers");
+  }
 }
 
 }  // namespace heapwright::collect

@@ -11,8 +11,8 @@
 #include "collect/module_variables.hpp"
 #include "collect/page_map.hpp"
 #include "trace/residency.hpp"
-#include "tracee/memory_copy.hpp"
 #include "tracee/stopped_process.hpp"
+#include "tracee/word_copy.hpp"
 
 namespace heapwright::collect {
 
@@ -29,16 +29,15 @@ bool is_device(const std::string& mapping_name);
 
 struct ProcessImage {
   std::vector<trace::Mapping> mappings;
-  std::vector<trace::PageRun> resident;
   std::vector<tracee::StoppedThread> threads;
   KnownModules modules;
-  std::unique_ptr<tracee::MemoryCopy> memory;  // nullptr: it is read where it is, as long as it stands still
+  std::unique_ptr<tracee::WordCopy> words;  // that can be pointers
 };
 
-// What can be done before the process stands still. `folder` in /proc. With a copy if the machine, and the
-// cgroups of the process, have room for one.
-ProcessImage prepare_image(const std::string& folder, KnownModules modules);
-// Throws std::runtime_error, with one line, if the process cannot be read.
+// What can be done before the process stands still. `folder` in /proc.
+ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules);
+// Throws std::runtime_error, with one line, if the process cannot be read, or the machine or the cgroups of
+// the process have no room for a copy of its pointers.
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);
 
 }  // namespace heapwright::collect

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collect/snapshot_taker.hpp"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -59,15 +57,16 @@ void SnapshotTaker::step(std::uint64_t resident_bytes) {
 void SnapshotTaker::prepare() {
   request_ = block_.snapshot_requests.load(std::memory_order_acquire);
   const SignalsBlocked blocked;
-  prepared_ = std::async(std::launch::async, [folder = source_.folder, modules = modules_] {
-    Prepared prepared;
-    try {
-      prepared.image = prepare_image(folder, modules);
-    } catch (const std::exception& error) {
-      prepared.failure = error.what();
-    }
-    return prepared;
-  });
+  prepared_ = std::async(std::launch::async,
+                         [process = source_.process_id, folder = source_.folder, modules = modules_] {
+                           Prepared prepared;
+                           try {
+                             prepared.image = prepare_image(process, folder, modules);
+                           } catch (const std::exception& error) {
+                             prepared.failure = error.what();
+                           }
+                           return prepared;
+                         });
 }
 
 void SnapshotTaker::take_last() {
@@ -113,32 +112,21 @@ std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
                     is_last ? UINT64_MAX : now_ns - std::min(now_ns, young_ns),
                     is_glibc(text_of(block_.allocator)),
                     source_.has_every_block()};
+  const SignalsBlocked blocked;
   read_image(process, source_.folder, image);
   modules_ = image.modules;
-  if (image.memory == nullptr) {
-    std::promise<Scanned> promise;
-    scanned_ = promise.get_future();
-    promise.set_value(scan(calls, image, &process));
-    stopped_ns_ = process.stopped_ns();
-    process.resume();
-    return {};
-  }
   process.resume();
   stopped_ns_ = process.stopped_ns();
-  const SignalsBlocked blocked;
-  scanned_ = std::async(std::launch::async,
-                        [calls, image = std::move(image)] { return scan(calls, image, nullptr); });
+  scanned_ = std::async(std::launch::async, [calls, image = std::move(image)] { return scan(calls, image); });
   return {};
 }
 
-SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImage& image,
-                                           const tracee::StoppedProcess* process) {
+SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImage& image) {
   Scanned scanned;
   try {
     LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.young_since_ns);
     heap.has_every_block = calls.has_every_block;
-    malloc_trim(0);  // millions of small blocks were needed, and large ones follow
-    scanned.graph = snapshot_of({image, process, heap, calls.is_glibc});
+    scanned.graph = snapshot_of({image, heap, calls.is_glibc});
     scanned.graph.time_ns = calls.time_ns;
   } catch (const std::exception& error) {
     scanned.failure = error.what();

@@ -72,7 +72,7 @@ class SnapshotTaker {
   void note_failure(const std::string& reason);
   void answer(const std::string& failure, const trace::HeapGraph& graph);
   void release_waiting() noexcept;
-  static Scanned scan(const Calls& calls, const ProcessImage& image, const tracee::StoppedProcess* process);
+  static Scanned scan(const Calls& calls, const ProcessImage& image);
 
   session::ProcessBlock& block_;
   const TickClock& clock_;

@@ -47,10 +47,14 @@ struct GraphRoot {
 
 // A pointer. Numbers below the number of nodes are blocks, the others roots.
 struct GraphEdge {
+  GraphEdge() = default;
+  GraphEdge(std::uint32_t begins, std::uint32_t ends, std::uint64_t at, bool is_inside)
+      : from(begins), to(ends), offset(at & (UINT64_MAX >> 1U)), is_interior(is_inside ? 1 : 0) {}
+
   std::uint32_t from = 0;
-  std::uint32_t to = 0;      // a block
-  std::uint64_t offset = 0;  // of the pointer in `from`; 0 for roots
-  bool is_interior = false;  // it points into the block, not to its begin
+  std::uint32_t to = 0;               // a block
+  std::uint64_t offset : 63 = 0;      // of the pointer in `from`; 0 for roots
+  std::uint64_t is_interior : 1 = 0;  // it points into the block, not to its begin
   bool operator==(const GraphEdge&) const = default;
 };
 

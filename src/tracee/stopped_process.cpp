@@ -170,11 +170,4 @@ std::uint64_t StoppedProcess::stopped_ns() const noexcept {
   return static_cast<std::uint64_t>((Clock::now() - begin_) / std::chrono::nanoseconds(1));
 }
 
-std::size_t StoppedProcess::read(std::uint64_t address, void* to, std::size_t bytes) const noexcept {
-  iovec local{to, bytes};
-  iovec remote{reinterpret_cast<void*>(address), bytes};
-  const ssize_t done = process_vm_readv(process_, &local, 1, &remote, 1, 0);
-  return done > 0 ? static_cast<std::size_t>(done) : 0;
-}
-
 }  // namespace heapwright::tracee

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process all of whose threads stand still: their registers, and its memory. Nothing in it is changed, and
+// A process all of whose threads stand still, and their registers. Nothing in it is changed, and
 // no signal or timer of ours is used. When this program ends, the threads resume by themselves.
 //
 // The kernel accepts requests only from the thread that stopped the process.
@@ -37,8 +37,7 @@ class StoppedProcess {
   const std::vector<StoppedThread>& threads() const noexcept { return threads_; }
   std::uint64_t stopped_ns() const noexcept;
 
-  // Returns the number of bytes that could be read.
-  std::size_t read(std::uint64_t address, void* to, std::size_t bytes) const noexcept;
+  pid_t id() const noexcept { return process_; }
 
  private:
   std::string stop_all(std::chrono::steady_clock::time_point until);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
 #include <vector>
 
 namespace heapwright::collect {
@@ -102,6 +104,35 @@ TEST(LivingEvents, OldReleasesAreForgottenAndLateOnesAreNot) {
   EXPECT_LE(found.addresses(), 10'000U);
   found.add(call(EventKind::malloc_, 999'999, 0xa0));
   EXPECT_TRUE(found.take().empty());
+}
+
+// What lives is the same as by a map of the events in the order of time.
+TEST(LivingEvents, AnyCallsOfManyAddressesLiveAsByASlowModel) {
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  LivingBlocks<PlacedEvent> found;
+  std::map<std::uint64_t, std::uint64_t> model;  // when its block was made
+  for (std::uint64_t now = 1; now <= 200'000; ++now) {
+    const std::uint64_t address = 16 * (1 + random() % 40'000);
+    const bool is_made = model.contains(address);
+    found.add(call(is_made ? EventKind::free_ : EventKind::malloc_, now, address));
+    if (is_made) {
+      model.erase(address);
+    } else {
+      model[address] = now;
+    }
+    if (random() % 1'000 == 0) found.pass(now);
+  }
+  std::map<std::uint64_t, std::uint64_t> taken;
+  std::uint64_t last = 0;
+  found.take([&](std::uint64_t address, const PlacedEvent& kept, std::uint64_t made_ns) {
+    EXPECT_LT(last, address);
+    EXPECT_EQ(kept.event.begin_ns, made_ns);
+    last = address;
+    taken[address] = made_ns;
+  });
+  EXPECT_EQ(taken, model);
 }
 
 }  // namespace
