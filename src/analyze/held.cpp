@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t most_listed_holders = 256;
 constexpr std::size_t most_listed_held_sites = 4096;
+constexpr std::size_t most_listed_types = 65536;
 constexpr std::size_t most_listed_paths = 256;
 constexpr std::size_t most_steps = 16;  // those at the holder; a list has as many as nodes
 
@@ -23,6 +25,7 @@ void most_held_first(std::vector<Row>& rows) {
 }
 
 class HeldJoin {
+  using Kind = std::pair<std::uint32_t, std::uint32_t>;  // a stack, and a type
   struct SiteSum {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
@@ -35,6 +38,7 @@ class HeldJoin {
 
   Held result() {
     sum_all();
+    sum_types();
     find_lost();
     find_holders();
     return std::move(held_);
@@ -60,24 +64,42 @@ class HeldJoin {
     }
   }
 
+  Kind kind_of(std::uint32_t block) const {
+    return {graph_.nodes[block].stack, graph_.type_of.empty() ? 0 : graph_.type_of[block]};
+  }
+
+  void sum_types() {
+    held_.types = graph_.types;
+    std::map<Kind, LiveType> sums;
+    for (std::uint32_t block = 0; block < blocks_; ++block) {
+      const Kind kind = kind_of(block);
+      LiveType& sum = sums.try_emplace(kind, LiveType{kind.first, kind.second, 0, 0}).first->second;
+      ++sum.blocks;
+      sum.bytes += graph_.nodes[block].size;
+    }
+    for (const auto& [kind, sum] : sums) held_.live.push_back(sum);
+    most_held_first(held_.live);
+    if (held_.live.size() > most_listed_types) held_.live.resize(most_listed_types);
+  }
+
   void find_lost() {
     std::vector<std::uint8_t> is_lost(start_ + 1U);
     for (std::uint32_t block = 0; block < blocks_; ++block) {
       is_lost[block] = reached_.dominators.of[block] == graph::none ? 1 : 0;
     }
     const auto kinds = graph::kinds_of_lost(reached_.whole, is_lost);
-    std::map<std::uint32_t, LostSite> by_stack;
+    std::map<Kind, LostSite> by_kind;
     for (std::uint32_t block = 0; block < blocks_; ++block) {
-      if (is_lost[block] != 0) add_lost(graph_.nodes[block], kinds[block], by_stack);
+      if (is_lost[block] != 0) add_lost(block, kinds[block], by_kind);
     }
-    for (const auto& [stack, site] : by_stack) held_.lost_sites.push_back(site);
+    for (const auto& [of, site] : by_kind) held_.lost_sites.push_back(site);
     most_held_first(held_.lost_sites);
   }
 
-  void add_lost(const trace::GraphNode& block, graph::LostKind kind,
-                std::map<std::uint32_t, LostSite>& by_stack) {
-    LostSite& site = by_stack[block.stack];
-    site.stack = block.stack;
+  void add_lost(std::uint32_t number, graph::LostKind kind, std::map<Kind, LostSite>& by_kind) {
+    const trace::GraphNode& block = graph_.nodes[number];
+    LostSite& site = by_kind[kind_of(number)];
+    std::tie(site.stack, site.type) = kind_of(number);
     ++site.blocks;
     site.bytes += block.size;
     ++held_.lost_blocks;
@@ -93,7 +115,7 @@ class HeldJoin {
   void find_holders() {
     // The root that retains each node; start_: none alone does.
     std::vector<std::uint32_t> holder(start_ + 1U, start_);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum> by_site;
+    std::map<std::pair<std::uint32_t, Kind>, SiteSum> by_site;
     std::vector<Holder> holders(start_ - blocks_ + 1U);
     for (const std::uint32_t node : reached_.dominators.order) {
       if (node == start_) continue;
@@ -104,7 +126,7 @@ class HeldJoin {
       const std::uint32_t root = holder[node] - blocks_;
       ++holders[root].blocks;
       holders[root].bytes += block.size;
-      SiteSum& site = by_site.try_emplace({root, block.stack}, SiteSum{0, 0, node}).first->second;
+      SiteSum& site = by_site.try_emplace({root, kind_of(node)}, SiteSum{0, 0, node}).first->second;
       ++site.blocks;
       site.bytes += block.size;
     }
@@ -114,7 +136,7 @@ class HeldJoin {
   }
 
   void put_holders(std::vector<Holder>& holders,
-                   const std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum>& by_site) {
+                   const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site) {
     std::vector<std::uint32_t> order;
     for (std::uint32_t root = 0; root + 1 < holders.size(); ++root) {
       if (holders[root].blocks != 0) order.push_back(root);
@@ -133,7 +155,7 @@ class HeldJoin {
   }
 
   // `place` of each root in Held::holders; `several` is the number of what no single root retains.
-  void put_sites(const std::map<std::pair<std::uint32_t, std::uint32_t>, SiteSum>& by_site,
+  void put_sites(const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site,
                  const std::unordered_map<std::uint32_t, std::uint32_t>& place, std::uint32_t several) {
     struct Row {
       HeldSite site;
@@ -145,9 +167,10 @@ class HeldJoin {
       const auto found = place.find(key.first);
       if (key.first != several && found == place.end()) continue;
       const auto holder = key.first == several ? held_.holders.size() : found->second;
-      rows.push_back({{static_cast<std::uint32_t>(holder), key.second, sum.blocks, sum.bytes},
-                      sum.first_block,
-                      sum.bytes});
+      rows.push_back(
+          {{static_cast<std::uint32_t>(holder), key.second.first, key.second.second, sum.blocks, sum.bytes},
+           sum.first_block,
+           sum.bytes});
     }
     most_held_first(rows);
     if (rows.size() > most_listed_held_sites) rows.resize(most_listed_held_sites);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collect/block_finder.hpp"
+#include "collect/object_types.hpp"
 #include "collect/root_ranges.hpp"
 
 namespace heapwright::collect {
@@ -19,13 +20,16 @@ constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 class Scan {
  public:
   Scan(const SnapshotOf& of, trace::HeapGraph& graph)
-      : of_(of), graph_(graph), blocks_(of.heap.blocks), finder_(blocks_) {}
+      : of_(of), graph_(graph), blocks_(of.heap.blocks), finder_(blocks_), types_(of.image) {}
 
   void run() {
     // As it grows otherwise, all edges would be there twice. What is not used costs nothing.
     graph_.edges.reserve(of_.image.words->words() + of_.heap.young.size());
+    graph_.type_of.resize(blocks_.size());
     for (std::uint32_t block = 0; block < blocks_.size(); ++block) scan_block(block);
-    const RootRanges ranges(of_.image, of_.heap);
+    graph_.types = types_.names();
+    StackFrames frames(of_.image);
+    const RootRanges ranges(of_.image, of_.heap, frames);
     for (const RootRange& range : ranges.all()) scan_root(range);
     for (const tracee::StoppedThread& thread : of_.image.threads) scan_registers(thread);
     for (const std::uint32_t block : of_.heap.young) {
@@ -47,11 +51,19 @@ class Scan {
     return of_.is_glibc && word == blocks_[block].address + of_.heap.usable[block] - word_bytes;
   }
 
+  // The block ends within the word: what is behind its end was left by another block, and together with the
+  // end of a text often looks like an address.
+  bool is_cut(std::uint32_t block, std::uint64_t at) const noexcept {
+    const std::uint64_t end = blocks_[block].address + blocks_[block].size;
+    return at < end && end < at + word_bytes;
+  }
+
   void scan_block(std::uint32_t block) {
     const std::uint64_t begin = blocks_[block].address;
     of_.image.words->visit(begin, begin + of_.heap.usable[block], [&](std::uint64_t at, std::uint64_t word) {
+      if (at == begin) graph_.type_of[block] = types_.of(word);
       const std::uint32_t to = finder_.find(word);
-      if (to == BlockFinder::none) return;
+      if (to == BlockFinder::none || is_cut(block, at)) return;
       // Left by the free chunk that was here.
       const bool is_left = at - begin < 2 * word_bytes && is_chunk_header(to, word);
       if (!is_left) graph_.edges.push_back({block, to, at - begin, word != blocks_[to].address});
@@ -66,7 +78,7 @@ class Scan {
       if ((range.is_libc || is_older) && is_chunk_header(to, word)) return;
       if (is_older && finder_.find(at) != BlockFinder::none) return;  // a block that is scanned itself
       const std::string symbol =
-          range.variables != nullptr ? range.variables->name_at(at - range.bias) : std::string();
+          range.variables != nullptr ? range.variables->name_at(at - range.bias) : range.function;
       if (range.is_libc && symbol == "main_arena") return;
       add_root_edge({range.kind, range.thread_id, range.module, symbol}, to, word);
     });
@@ -97,6 +109,7 @@ class Scan {
   trace::HeapGraph& graph_;
   std::span<const trace::GraphNode> blocks_;
   BlockFinder finder_;
+  ObjectTypes types_;
   std::map<std::tuple<trace::RootKind, std::uint64_t, std::string, std::string>, std::uint32_t> numbers_;
   std::vector<trace::GraphEdge> root_edges_;
 };

@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "collect/module_variables.hpp"
 
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <string_view>
+
+#include "collect/demangled.hpp"
 
 namespace heapwright::collect {
 namespace {
 
 constexpr std::uint64_t segment_page_bytes = 4096;
 constexpr std::size_t most_variables = 1U << 20;
-
-std::string demangled(const char* name) {
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string found = status == 0 && text != nullptr ? text : name;
-  std::free(text);
-  constexpr std::string_view tag = "[abi:cxx11]";
-  const std::size_t place = found.find(tag);
-  if (place != std::string::npos) found.erase(place, tag.size());
-  return found;
-}
 
 // Calls visit(symbol, name) for each symbol of the table.
 template <typename Visit>

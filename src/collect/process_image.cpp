@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "collect/process_image.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -75,6 +78,13 @@ tracee::WordCopy::Wish wish_for(const std::vector<trace::Mapping>& mappings) {
 
 }  // namespace
 
+RootFolder::RootFolder(const std::string& folder)
+    : file_(open((folder + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+
+RootFolder::~RootFolder() {
+  if (file_ >= 0) close(file_);
+}
+
 bool is_recorders(const std::string& mapping_name) {
   return mapping_name.find("/libheapwright-") != std::string::npos ||
          mapping_name.starts_with("/memfd:heapwright");
@@ -105,6 +115,7 @@ void add_modules(const std::string& folder, const std::vector<trace::Mapping>& m
 ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules) {
   ProcessImage image;
   image.modules = std::move(modules);
+  image.root = std::make_shared<const RootFolder>(folder);
   const std::vector<trace::Mapping> mappings = parse_mappings(read_file(folder + "/maps"));
   add_modules(folder, mappings, image.modules);
   const std::uint64_t bytes = tracee::WordCopy::expected_bytes(

@@ -27,10 +27,26 @@ bool may_hold_pointers(const trace::Mapping& mapping);
 bool is_recorders(const std::string& mapping_name);
 bool is_device(const std::string& mapping_name);
 
+// The file system as the process sees it; stays there when the process has ended.
+class RootFolder {
+ public:
+  explicit RootFolder(const std::string& folder);  // of the process in /proc
+  ~RootFolder();
+  RootFolder(const RootFolder&) = delete;
+  RootFolder& operator=(const RootFolder&) = delete;
+
+  // In front of a path within the process.
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+ private:
+  int file_;
+};
+
 struct ProcessImage {
   std::vector<trace::Mapping> mappings;
   std::vector<tracee::StoppedThread> threads;
   KnownModules modules;
+  std::shared_ptr<const RootFolder> root;
   std::unique_ptr<tracee::WordCopy> words;  // that can be pointers
 };
 

@@ -14,6 +14,8 @@ constexpr std::uint64_t red_zone_bytes = 128;
 constexpr std::uint64_t thread_record_bytes = 4096;
 // In front of it, besides the variables of modules.
 constexpr std::uint64_t thread_local_reserve_bytes = 4096;
+// Of thousands of threads each waits in the same functions, and following a stack takes a while.
+constexpr std::size_t most_unwound_threads = 256;
 
 bool is_libc(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -22,7 +24,8 @@ bool is_libc(const std::string& path) {
 
 }  // namespace
 
-RootRanges::RootRanges(const ProcessImage& image, const LiveHeap& heap) : image_(image), heap_(heap) {
+RootRanges::RootRanges(const ProcessImage& image, const LiveHeap& heap, StackFrames& frames)
+    : image_(image), heap_(heap), frames_(frames) {
   add_modules();
   add_threads();
   add_mappings();
@@ -91,7 +94,7 @@ void RootRanges::add_modules() {
         cover(range);
         continue;
       }
-      RootRange root{range, trace::RootKind::data, 0, mapping.name, &variables, bias, false};
+      RootRange root{range, trace::RootKind::data, 0, mapping.name, {}, &variables, bias, false};
       root.is_libc = is_libc(mapping.name);
       add(std::move(root));
     }
@@ -131,12 +134,31 @@ void RootRanges::add_thread(const tracee::StoppedThread& thread) {
   root.thread_id = static_cast<std::uint64_t>(thread.id);
   const std::uint64_t end = is_threads ? thread.thread_pointer + thread_record_bytes : mapping->end;
   root.range = {std::max(mapping->begin, thread.stack_pointer - red_zone_bytes), std::min(mapping->end, end)};
-  add(root);
+  add_stack(root, thread);
   // What is below has been returned from.
   const bool is_alone = mapping->name == "[stack]" || is_threads;
   if (is_alone && !has_block({mapping->begin, root.range.begin})) {
     cover({mapping->begin, root.range.begin});
   }
+}
+
+// By the functions that it belongs to, as far as they are known.
+void RootRanges::add_stack(const RootRange& stack, const tracee::StoppedThread& thread) {
+  std::vector<StackFrame> frames;
+  if (unwound_++ < most_unwound_threads) frames = frames_.of(thread);
+  std::uint64_t begin = stack.range.begin;
+  RootRange part = stack;
+  for (std::size_t at = 0; at < frames.size(); ++at) {
+    const std::uint64_t end = at + 1 < frames.size() ? frames[at + 1].begin : stack.range.end;
+    part.range = {begin, std::min(end, stack.range.end)};
+    part.module = frames[at].module;
+    part.function = frames[at].function;
+    add(part);
+    begin = std::max(begin, part.range.end);
+  }
+  part = stack;
+  part.range.begin = begin;
+  add(part);
 }
 
 // A mapping with blocks is an allocator's: free lists and caches in it point at anything. What the program

@@ -9,6 +9,7 @@
 
 #include "collect/live_heap.hpp"
 #include "collect/process_image.hpp"
+#include "collect/stack_frames.hpp"
 #include "trace/heap_graph.hpp"
 
 namespace heapwright::collect {
@@ -18,6 +19,7 @@ struct RootRange {
   trace::RootKind kind = trace::RootKind::mapping;
   std::uint64_t thread_id = 0;
   std::string module;
+  std::string function;                        // of `stack`: whose frame it is
   const ModuleVariables* variables = nullptr;  // of `data`
   std::uint64_t bias = 0;                      // of the module's addresses
   bool is_libc = false;
@@ -26,7 +28,7 @@ struct RootRange {
 class RootRanges {
  public:
   // Arguments outlive this.
-  RootRanges(const ProcessImage& image, const LiveHeap& heap);
+  RootRanges(const ProcessImage& image, const LiveHeap& heap, StackFrames& frames);
 
   // They do not overlap.
   const std::vector<RootRange>& all() const noexcept { return ranges_; }
@@ -35,6 +37,7 @@ class RootRanges {
   void add_modules();
   void add_threads();
   void add_thread(const tracee::StoppedThread& thread);
+  void add_stack(const RootRange& stack, const tracee::StoppedThread& thread);
   void add_mappings();
   void add_older_blocks();
   // What no earlier range has.
@@ -45,9 +48,11 @@ class RootRanges {
 
   const ProcessImage& image_;
   const LiveHeap& heap_;
+  StackFrames& frames_;
   std::vector<RootRange> ranges_;
   std::map<std::uint64_t, std::uint64_t> covered_;  // end by begin, disjoint
   std::uint64_t thread_local_bytes_ = 0;
+  std::size_t unwound_ = 0;  // threads
 };
 
 }  // namespace heapwright::collect

@@ -88,6 +88,8 @@ nb::dict heap_graph_of(const ReaderHandle& reader, std::uint64_t time_ns) {
   found["to"] = column_of(graph.edges, [](const auto& edge) { return edge.to; });
   found["offset"] = column_of(graph.edges, [](const auto& edge) { return edge.offset; });
   found["is_interior"] = column_of(graph.edges, [](const auto& edge) { return edge.is_interior; });
+  found["type"] = packed(std::vector<std::uint64_t>(graph.type_of.begin(), graph.type_of.end()));
+  found["types"] = texts(graph.types);
   found["roots"] = roots_of(graph);
   return found;
 }

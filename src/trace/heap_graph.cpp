@@ -53,6 +53,20 @@ void encode_records(std::span<const GraphEdge> edges, Bytes& out) {
   }
 }
 
+void encode_records(std::span<const GraphType> types, Bytes& out) {
+  for (const GraphType& type : types) {
+    Bytes record;
+    put_text(record, type.name);
+    put(record, type.nodes.size());
+    std::uint32_t last = 0;
+    for (const std::uint32_t node : type.nodes) {
+      put(record, node - last);
+      last = node;
+    }
+    put_record(out, record);
+  }
+}
+
 GraphCounts decode_summary(base::ByteSource source) {
   base::ByteSource record = next_record(source);
   GraphCounts counts;
@@ -111,10 +125,30 @@ void decode_edges(base::ByteSource source, std::uint32_t count, HeapGraph& graph
   require_read(source);
 }
 
+void decode_types(base::ByteSource source, std::uint32_t count, HeapGraph& graph) {
+  require_count(source, count);
+  graph.type_of.resize(graph.nodes.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    base::ByteSource record = next_record(source);
+    const std::string name = text_field(record);
+    if (graph.types.empty() || graph.types.back() != name) graph.types.push_back(name);
+    require(graph.types.size() <= max_graph_types, "a snapshot has too many types");
+    std::uint64_t node = 0;
+    for (std::uint64_t left = field(record); left > 0; --left) {
+      node += record.varint();
+      require(!record.has_failed() && node < graph.nodes.size(), "a type of a snapshot is of no block");
+      graph.type_of[node] = static_cast<std::uint32_t>(graph.types.size());
+    }
+    require_read(record);
+  }
+  require_read(source);
+}
+
 void check_graph(const GraphCounts& promised, std::uint64_t stacks, HeapGraph& graph) {
   const bool is_whole = graph.nodes.size() == promised.nodes && graph.roots.size() == promised.roots &&
                         graph.edges.size() == promised.edges;
   require(is_whole, "a snapshot is incomplete");
+  if (!graph.types.empty()) graph.type_of.resize(graph.nodes.size());
   for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
     require(graph.nodes[i - 1].address < graph.nodes[i].address, "the blocks of a snapshot overlap");
   }
@@ -198,6 +232,9 @@ void read_part(const InputFile& file, const IndexEntry& entry, GraphCounts& prom
     case GraphPart::edges:
       decode_edges(source, count, graph);
       break;
+    case GraphPart::types:
+      decode_types(source, count, graph);
+      break;
     default:
       break;
   }
@@ -210,13 +247,41 @@ std::vector<IndexEntry> graph_chunks(const Reader& reader) {
   return chunks;
 }
 
+// Not types, which nobody needs for an answer.
+bool is_promised(const IndexEntry& entry) {
+  const std::uint32_t part = entry.header.thread;
+  return part >= static_cast<std::uint32_t>(GraphPart::nodes) &&
+         part <= static_cast<std::uint32_t>(GraphPart::edges);
+}
+
+// By type, in pieces that a chunk may have.
+std::vector<GraphType> blocks_by_type(const HeapGraph& graph) {
+  constexpr std::size_t most_blocks = max_records_per_chunk;
+  std::vector<std::vector<std::uint32_t>> nodes(graph.types.size());
+  for (std::uint32_t node = 0; node < graph.type_of.size(); ++node) {
+    if (graph.type_of[node] != 0) nodes[graph.type_of[node] - 1].push_back(node);
+  }
+  std::vector<GraphType> pieces;
+  for (std::size_t type = 0; type < nodes.size(); ++type) {
+    for (std::size_t first = 0; first < nodes[type].size(); first += most_blocks) {
+      const auto begin = nodes[type].begin() + static_cast<std::ptrdiff_t>(first);
+      const std::size_t count = std::min(most_blocks, nodes[type].size() - first);
+      pieces.push_back({graph.types[type], {begin, begin + static_cast<std::ptrdiff_t>(count)}});
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 bool write_heap_graph(const HeapGraph& graph, Writer& writer) {
   constexpr std::size_t roots_per_chunk = 64;  // as they have texts
+  constexpr std::size_t types_per_chunk = 16;  // and many blocks
+  const std::vector<GraphType> types = blocks_by_type(graph);
   GraphWriter parts(writer, graph.time_ns);
   return parts.put(GraphPart::summary, 0, 1, [&](Bytes& out) { encode_summary(graph, out); }) &&
          parts.put_all(GraphPart::nodes, std::span<const GraphNode>(graph.nodes), max_records_per_chunk) &&
+         parts.put_all(GraphPart::types, std::span<const GraphType>(types), types_per_chunk) &&
          parts.put_all(GraphPart::roots, std::span<const GraphRoot>(graph.roots), roots_per_chunk) &&
          parts.put_all(GraphPart::edges, std::span<const GraphEdge>(graph.edges), max_records_per_chunk);
 }
@@ -227,7 +292,7 @@ std::vector<std::uint64_t> heap_graph_times(const Reader& reader) {
   for (const IndexEntry& entry : graph_chunks(reader)) {
     auto& [promised, found] = records[entry.header.first_begin_ns];
     if (entry.header.thread != static_cast<std::uint32_t>(GraphPart::summary)) {
-      found += entry.header.count;
+      if (is_promised(entry)) found += entry.header.count;
       continue;
     }
     GraphCounts counts;

@@ -63,18 +63,22 @@ inline constexpr std::uint16_t heap_graph_chunk = 17;
 
 struct HeapGraph {
   std::uint64_t time_ns = 0;
-  std::uint64_t stopped_ns = 0;  // how long the process stood still
-  std::vector<GraphNode> nodes;  // by address
+  std::uint64_t stopped_ns = 0;    // how long the process stood still
+  std::vector<GraphNode> nodes;    // by address
+  std::vector<std::string> types;  // classes with a virtual table
+  std::vector<std::uint32_t>
+      type_of;  // by node: 0 = not known, else 1 + the place in `types`; empty: of none
   std::vector<GraphRoot> roots;
   std::vector<GraphEdge> edges;  // by `from`
 };
 
 // Which records a chunk has: ChunkHeader::thread.
-enum class GraphPart : std::uint8_t { summary = 0, nodes = 1, roots = 2, edges = 3 };
+enum class GraphPart : std::uint8_t { summary = 0, nodes = 1, roots = 2, edges = 3, types = 4 };
 
 // More is not written.
 inline constexpr std::uint32_t max_graph_nodes = 1U << 27U;
 inline constexpr std::uint32_t max_graph_roots = 1U << 16U;
+inline constexpr std::uint32_t max_graph_types = 1U << 16U;
 inline constexpr std::uint64_t max_graph_edges = 1ULL << 29U;
 
 // Before compression; each chunk can be decoded alone. The summary is the graph's numbers of records: a graph
@@ -83,6 +87,12 @@ void encode_summary(const HeapGraph& graph, Bytes& out);
 void encode_records(std::span<const GraphNode> nodes, Bytes& out);
 void encode_records(std::span<const GraphRoot> roots, Bytes& out);
 void encode_records(std::span<const GraphEdge> edges, Bytes& out);
+// Blocks of one type, ascending.
+struct GraphType {
+  std::string name;
+  std::vector<std::uint32_t> nodes;
+};
+void encode_records(std::span<const GraphType> types, Bytes& out);
 
 // What the summary promises.
 struct GraphCounts {
@@ -97,6 +107,8 @@ GraphCounts decode_summary(base::ByteSource source);
 void decode_nodes(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
 void decode_roots(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
 void decode_edges(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
+// A name may come several times. Nodes must have been decoded before.
+void decode_types(base::ByteSource source, std::uint32_t count, HeapGraph& graph);
 // Throws TraceError unless every number in the graph is valid, and it has what was promised. `stacks`: how
 // many stacks there are; a node with another one gets none.
 void check_graph(const GraphCounts& promised, std::uint64_t stacks, HeapGraph& graph);

@@ -126,6 +126,8 @@ void write_graphs(const Reader& reader, const Replacements& with, Writer& writer
       root.module = with.named(std::move(root.module));
       root.symbol.clear();
     }
+    graph.types.clear();
+    graph.type_of.clear();
     write_heap_graph(graph, writer);
   }
 }

@@ -30,6 +30,25 @@ void point(HeapGraph& graph, std::uint32_t from, std::uint32_t to, bool is_inter
 
 }  // namespace
 
+TEST(Held, BlocksOfASiteAreToldApartByTheirType) {
+  HeapGraph graph = blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  for (trace::GraphNode& node : graph.nodes) node.stack = 5;
+  graph.types = {"Session"};
+  graph.type_of = {1, 0, 1, 1};
+  point(graph, 4, 0);
+  point(graph, 4, 1);
+  point(graph, 4, 2);
+  const Held held = held_in(graph);
+  ASSERT_EQ(held.held_sites.size(), 2U);
+  EXPECT_EQ(held.held_sites[0].type, 1U);
+  EXPECT_EQ(held.held_sites[0].bytes, 10U + 30U);
+  EXPECT_EQ(held.held_sites[1].type, 0U);
+  ASSERT_EQ(held.lost_sites.size(), 1U);
+  EXPECT_EQ(held.lost_sites[0].type, 1U);
+  ASSERT_EQ(held.live.size(), 2U);
+  EXPECT_EQ(held.live[0].bytes, 10U + 30U + 40U) << "the lost one as well";
+}
+
 TEST(Held, AVariableRetainsWhatOnlyItLeadsTo) {
   HeapGraph graph =
       blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}, {RootKind::data, 0, "/bin/one", "g_two"}});

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "collect/proc_files.hpp"
@@ -17,6 +18,10 @@ namespace heapwright::collect::test {
 
 // A root by name.
 std::uint64_t* heap_snapshot_test_root = nullptr;
+
+struct HeapSnapshotTestObject {
+  virtual ~HeapSnapshotTestObject() = default;
+};
 
 namespace {
 
@@ -28,12 +33,16 @@ constexpr std::size_t apart_words = 2 * 4096 / sizeof(std::uint64_t);
 class HeapSnapshotTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    void* const made =
-        mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Far from everything, as lists of mappings from the test before are still in our heap, and the child's.
+    static std::uint64_t place = 0x6a0000000000;
+    place += 1U << 30;
+    void* const made = mmap(reinterpret_cast<void*>(place), region_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     ASSERT_NE(made, MAP_FAILED);
     words_ = static_cast<std::uint64_t*>(made);
     heap_snapshot_test_root = words_;                       // the first block
     words_[2] = address_of(1) + 8;                          // of it, into the second
+    new (words_ + apart_words) HeapSnapshotTestObject;      // the second
     words_[3 * apart_words] = address_of(2);                // of the fourth, which nothing leads to
     words_[apart_words + 4] = words_[4 * apart_words] = 1;  // resident
     child_ = fork();
@@ -117,6 +126,19 @@ TEST_F(HeapSnapshotTest, MemoryWithBlocksThatAreNotKnownHoldsTheKnownOnes) {
   const trace::HeapGraph graph = snapshot();
   EXPECT_TRUE(has_older(graph, 2));
   EXPECT_FALSE(has_older(graph, 1)) << "only a known block has a pointer to it";
+}
+
+TEST_F(HeapSnapshotTest, AWordThatABlockEndsInIsNoPointer) {
+  heap_.blocks[3].size = 5;  // its first word leads to the third block
+  EXPECT_FALSE(has(snapshot(), {3, 2, 0, false}));
+  heap_.blocks[3].size = 8;
+  EXPECT_TRUE(has(snapshot(), {3, 2, 0, false}));
+}
+
+TEST_F(HeapSnapshotTest, AnObjectWithVirtualFunctionsHasItsType) {
+  const trace::HeapGraph graph = snapshot();
+  ASSERT_EQ(graph.types, std::vector<std::string>{"heapwright::collect::test::HeapSnapshotTestObject"});
+  EXPECT_EQ(graph.type_of, (std::vector<std::uint32_t>{0, 1, 0, 0}));
 }
 
 TEST_F(HeapSnapshotTest, YoungBlocksAreHeldByTheCallThatMadeThem) {

@@ -59,6 +59,26 @@ def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     assert holders["g_function"]["blocks"] == 3, "the function, what it has, and the shared node"
     kinds = {row["kind"]: row for row in held(path)["holders"]}
     assert {"thread-local", "mapping", "stack"} <= kinds.keys()
+    assert kinds["stack"]["symbol"] == "wait_with_block()", "the frame of a function that waits in others"
+    assert kinds["stack"]["module"].endswith("/plants_graph") and kinds["stack"]["blocks"] == 1
+
+
+def test_blocks_have_their_types(tmp_path: Path) -> None:
+    path, _ = recorded(tmp_path, programs / "plants_graph", 50)
+    answer = held(path)
+    types = {row["type"]: row["blocks"] for row in answer["types"]}
+    assert types["shared Shared"] == 100, "by their virtual tables"
+    assert types["node of std::map<int, std::string*>"] == 50, "by the names in their stacks"
+    assert sum(types.values()) == answer["blocks"]
+    lost = {row["name"]: row["types"] for row in answer["lost"]}
+    assert [types for name, types in lost.items() if name.startswith("lose_shared")] == [
+        ["shared Shared"]
+    ] * 2
+    named = subprocess.run(
+        [command, "sql", path, "--json", "select count(*) from node where type = 'shared Shared' and is_lost"],
+        capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(named.stdout)["rows"] == [[100]]
 
 
 def test_a_trace_without_a_snapshot_says_so(tmp_path: Path) -> None:
@@ -82,6 +102,8 @@ def test_names_of_variables_are_not_in_an_anonymized_copy(tmp_path: Path) -> Non
     assert unnamed["lost_blocks"] == named["lost_blocks"]
     assert {row["symbol"] for row in unnamed["holders"]} == {""}
     assert b"g_sessions" not in copy.read_bytes()
+    assert {row["type"] for row in named["types"]} > {"shared Shared"}
+    assert unnamed["types"] == []
 
 
 def test_healthy_programs_lose_nothing(tmp_path: Path) -> None:

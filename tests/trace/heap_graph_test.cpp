@@ -23,6 +23,9 @@ HeapGraph random_heap_graph(std::uint32_t nodes, std::size_t edges) {
     graph.nodes.push_back({address, random() % 5000, static_cast<std::uint32_t>(random() % 3)});
   }
   graph.roots = {{RootKind::data, 0, "/usr/bin/one", "g_sessions"}, {RootKind::stack, 42, "", ""}};
+  graph.types = {"Session", "shared::Object"};
+  graph.type_of.resize(nodes);
+  for (std::uint32_t i = 0; i < nodes; ++i) graph.type_of[i] = i % 7 == 0 ? 2 : i % 3 != 0 ? 1 : 0;
   for (std::size_t i = 0; i < edges; ++i) {
     graph.edges.push_back({static_cast<std::uint32_t>(i * (nodes + 2) / edges),
                            static_cast<std::uint32_t>(random() % nodes), random() % 100 * 8,
@@ -67,6 +70,8 @@ TEST(HeapGraph, ComesBackAsWrittenOverManyChunks) {
   EXPECT_TRUE(found.nodes == graph.nodes);
   EXPECT_TRUE(found.roots == graph.roots);
   EXPECT_TRUE(found.edges == graph.edges);
+  EXPECT_EQ(found.types, graph.types);
+  EXPECT_TRUE(found.type_of == graph.type_of);
   EXPECT_LT(std::filesystem::file_size(file.path()), 70'000 * 10 + 150'000 * 6) << "six bytes a pointer";
 }
 
@@ -111,6 +116,16 @@ TEST(HeapGraph, IsRefusedIfANumberIsImpossible) {
   graph = random_heap_graph(10, 10);
   graph.nodes[5].address = graph.nodes[4].address;
   EXPECT_EQ(refusal_of(graph), "the blocks of a snapshot overlap");
+}
+
+TEST(HeapGraph, ATypeOfNoBlockIsRefused) {
+  HeapGraph graph = random_heap_graph(10, 10);
+  Bytes records;
+  encode_records(std::vector<GraphType>{{"Session", {3, 10}}}, records);
+  EXPECT_THROW(decode_types({records.data(), records.size()}, 1, graph), TraceError);
+  records.clear();
+  encode_records(std::vector<GraphType>{{"Session", {3, 9}}}, records);
+  EXPECT_NO_THROW(decode_types({records.data(), records.size()}, 1, graph));
 }
 
 TEST(HeapGraph, AByteThatChangedIsNeverTakenForAnotherGraph) {

@@ -110,7 +110,8 @@ def _held(trace: Trace) -> Figures | None:
     found: Figures = {"lost": held.lost_bytes, name_of(SEVERAL, 0, "", ""): held.shared_bytes}
     for one in held.holders:
         if one.kind in OF_THREADS:
-            name = f"{KINDS[one.kind]} of any thread"
+            function = f"{one.symbol} on the " if one.symbol else ""
+            name = f"{function}{KINDS[one.kind]} of any thread"
         else:
             module = "the program" if one.module == program else one.module
             name = name_of(one.kind, 0, module, one.symbol)

@@ -16,7 +16,7 @@ from heapwright.model.holder_names import KINDS, name_of
 from heapwright.report import units
 from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
-_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), ())
+_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), (), (), ())
 
 
 class _Source:
@@ -49,6 +49,17 @@ class _Source:
         sums = holders.by_holder_and_site(self.report, self.held)
         ordered = sorted(sums.items(), key=lambda item: (-item[1].bytes, item[0]))
         return [(self.report.sites[site], row) for (_, site), row in ordered[: self.report.top]]
+
+    def types(self) -> list[Any]:
+        """What is live, most bytes first; nothing where no type is known."""
+        sums = holders.by_type(self.report, self.held)
+        if not any(sums):
+            return []
+        ordered = sorted(sums.items(), key=lambda item: (-item[1].bytes, item[0]))
+        return [
+            SimpleNamespace(type=name, blocks=row.blocks, bytes=row.bytes)
+            for name, row in ordered[: self.report.top]
+        ]
 
     def _growth(self, first: Held) -> list[tuple[int, SimpleNamespace]]:
         before = holders.by_holder_and_site(self.report, first)
@@ -120,6 +131,10 @@ def _gist(answer: Answer) -> str:
     return said
 
 
+_UNKNOWN_TYPE = "not known"
+_TYPES = Column("types", Many("text"), about="What the blocks are, as far as it is known; most bytes first.")
+
+
 def _figure(key: str, unit: str = "count", about: str = "") -> Column:
     return Column(key, unit, value=f"held.{key}", about=about)
 
@@ -142,6 +157,18 @@ _HOLDERS = Table(
     lambda source: source.holders(),
     about="Blocks and bytes that would go with the holder. Stacks and registers hold what nothing else does.",
 )  # fmt: skip
+
+_BY_TYPE = Table(
+    "types",
+    (
+        Column("bytes", "bytes", "bytes"),
+        Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
+        Column("blocks", "count", "blocks"),
+        Column("type", WORD, "type", text=lambda row, _: row["type"] or _UNKNOWN_TYPE),
+    ),
+    lambda source: source.types(),
+    about='Live blocks by type: of virtual tables, and of names in stacks. "" = not known.',
+)
 
 QUESTION = Question(
     "held",
@@ -172,6 +199,7 @@ QUESTION = Question(
             Column("direct_bytes", "bytes"),
             Column("cycle_blocks", "count", "in rings", about="They point to each other."),
             Column("cycle_bytes", "bytes"),
+            _TYPES,
             rows=lambda source: source.lost(),
             key="lost",
             about="Lost blocks by site; those neither direct nor in rings are lost with their owners.",
@@ -198,11 +226,13 @@ QUESTION = Question(
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
             Column("blocks", "count", "blocks"),
             Column("holder", WORD, "held by"),
+            _TYPES,
             Column("through", Many("text"), about="Sites of the blocks between the holder and these."),
             rows=lambda source: source.held_sites(),
             key="held",
             about="What the holders retain, by the blocks' site.",
         ),
+        _BY_TYPE,
     ),
     prepare=_Source,
     title_of=_title,

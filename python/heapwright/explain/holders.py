@@ -7,6 +7,7 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from heapwright.model.block_types import BlockTypes
 from heapwright.model.holder_names import SEVERAL, name_of
 from heapwright.model.names import short_name
 from heapwright.report import units
@@ -52,10 +53,21 @@ def all_of(held: Held) -> list[Any]:
     return [*held.holders, several]
 
 
+def by_type(report: Report, held: Held) -> dict[str, SimpleNamespace]:
+    """All live blocks; those of the key "" are of types that are not known."""
+    types = BlockTypes(report.trace, held.types)
+    sums: dict[str, SimpleNamespace] = {}
+    for row in held.live:
+        sum_ = sums.setdefault(types.of(row.stack, row.type), SimpleNamespace(blocks=0, bytes=0))
+        sum_.blocks += row.blocks
+        sum_.bytes += row.bytes
+    return sums
+
+
 def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], SimpleNamespace]:
     """Blocks and bytes that the holders retain."""
     names = [name_of(one.kind, one.thread_id, one.module, one.symbol) for one in all_of(held)]
-    site_of_stack = report.sites.site_of_stack
+    site_of_stack, types = report.sites.site_of_stack, BlockTypes(report.trace, held.types)
     steps: dict[int, list[int]] = {}
     for step in held.steps:
         steps.setdefault(step.held_site, []).append(site_of_stack[step.stack])
@@ -67,23 +79,31 @@ def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], Simp
             through = [
                 short_name(report.sites[site].location.function) for site, _ in groupby(steps.get(number, ()))
             ]
-            found = sums[key] = SimpleNamespace(holder=key[0], blocks=0, bytes=0, through=through)
+            found = sums[key] = SimpleNamespace(holder=key[0], blocks=0, bytes=0, through=through, types=[])
         found.blocks += row.blocks
         found.bytes += row.bytes
+        _note(found.types, types.of(row.stack, row.type))
     return sums
 
 
+def _note(types: list[str], one: str) -> None:
+    if one and one not in types:
+        types.append(one)
+
+
 def lost_by_site(report: Report, held: Held) -> dict[int, SimpleNamespace]:
-    """Lost blocks: the fields of LostSite but the stack."""
+    """Lost blocks: the figures of LostSite, and the types."""
     sums: dict[int, SimpleNamespace] = {}
+    types = BlockTypes(report.trace, held.types)
     for row in held.lost_sites:
         figures = row._asdict()
-        del figures["stack"]
+        of = types.of(figures.pop("stack"), figures.pop("type"))
         site = sums.setdefault(
-            report.sites.site_of_stack[row.stack], SimpleNamespace(**dict.fromkeys(figures, 0))
+            report.sites.site_of_stack[row.stack], SimpleNamespace(**dict.fromkeys(figures, 0), types=[])
         )
         for name, value in figures.items():
             setattr(site, name, getattr(site, name) + value)
+        _note(site.types, of)
     return sums
 
 

@@ -133,17 +133,19 @@ class AnonymousTrace(Trace):
         held = self._named.held_at(time_ns)
         hashed = self._names.hashed
         return held._replace(
+            types=tuple(hashed("type", name) for name in held.types),
             holders=tuple(
                 holder._replace(
                     module=hashed("library", holder.module), symbol=hashed("variable", holder.symbol)
                 )
                 for holder in held.holders
-            )
+            ),
         )
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         graph = self._named.heap_graph(time_ns)
-        return {**graph, "roots": self._hashed_roots(graph["roots"])}
+        types = [self._names.hashed("type", name) for name in graph["types"]]
+        return {**graph, "types": types, "roots": self._hashed_roots(graph["roots"])}
 
     def held_tree(self, time_ns: int, sites: Sites) -> dict[str, Any]:
         tree = self._named.held_tree(time_ns, sites)

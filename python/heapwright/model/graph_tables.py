@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model import native
+from heapwright.model.block_types import BlockTypes
 from heapwright.model.holder_names import KINDS
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def node(trace: Trace) -> Any:
         "snapshot_ns", "node", "address", "size", "stack", "site", "retained_bytes", "dominator", "is_lost"
     )
     site_of_stack = trace.sites().site_of_stack
+    types: list[str] = []
     for time_ns, graph in _graphs(trace):
         stacks = _numbers(graph["stack"])
         count = len(stacks)
@@ -64,7 +66,12 @@ def node(trace: Trace) -> Any:
             dominator=(own if above == _NONE else above for own, above in enumerate(dominators)),
             is_lost=(int(above == _NONE) for above in dominators),
         )
-    return columns.table()
+        of = BlockTypes(trace, graph["types"]).of
+        virtual_tables = _numbers(graph["type"]) or array("Q", bytes(8 * count))
+        types += map(of, stacks, virtual_tables)
+    table = columns.table()
+    table.add_text("type", types)
+    return table
 
 
 def edge(trace: Trace) -> Any:

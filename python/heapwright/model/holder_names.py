@@ -16,6 +16,8 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
         return f"{symbol} of {library}" if symbol else f"a variable of {library}"
     if kind == MAPPING:
         return f"the mapping {library}" if library else "memory that the program mapped"
+    if kind == STACK and symbol:
+        return f"{symbol} on the stack of thread {thread_id}"
     named = {
         SEVERAL: "several holders together",
         OLDER: "blocks that the recording does not have",

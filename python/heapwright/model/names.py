@@ -83,6 +83,42 @@ def template_arguments(function: str, of: str) -> list[str]:
     return _split(function[at + 1 : _end_of_group(function, at) - 1])
 
 
+def qualified_parts(function: str) -> list[tuple[str, list[str]]]:
+    """The parts of its qualified name with their template arguments, from the outermost namespace on.
+
+    >>> qualified_parts("void std::list<int, B<char> >::_M_insert<int>(int&&)")
+    [('std', []), ('list', ['int', 'B<char>']), ('_M_insert', ['int'])]
+    """
+    parts: list[tuple[str, list[str]]] = []
+    name, arguments, at = "", list[str](), 0
+    while at < len(function) and (name or function[at] != "("):
+        letter = function[at]
+        end = _end_of_group(function, at) if letter in _OPENING else at + 1
+        if letter == "(":
+            break
+        if letter == "<":
+            arguments = _split(function[at + 1 : end - 1])
+        elif function.startswith("::", at):
+            parts.append((name, arguments))
+            name, arguments, end = "", [], at + 2
+        elif letter == " ":  # what was before is its type
+            parts, name, arguments = [], "", []
+        else:
+            name += function[at:end]
+        at = end
+    return [*parts, (name, arguments)]
+
+
+def short_type(name: str) -> str:
+    """A type without default arguments and inline namespaces; long ones without namespaces.
+
+    >>> short_type("std::__cxx11::list<A, std::allocator<A> >")
+    'std::list<A>'
+    """
+    short = _argument(name)
+    return short if len(short) <= MAX_ARGUMENTS else without_namespaces(short)
+
+
 def without_namespaces(name: str) -> str:
     """A short name without its namespaces and classes, those of its template arguments too.
 

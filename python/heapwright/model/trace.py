@@ -230,10 +230,11 @@ class Trace:
         if time_ns not in self._held:
             held: Held = value_of(Held, native.held_of(self._reader, time_ns))
             self._held[time_ns] = held._replace(
+                types=tuple(map(clean, held.types)),
                 holders=tuple(
                     holder._replace(module=clean(holder.module), symbol=clean(holder.symbol))
                     for holder in held.holders
-                )
+                ),
             )
         return self._held[time_ns]
 
@@ -241,6 +242,7 @@ class Trace:
         """A snapshot: columns of 64-bit numbers as bytes, and roots (kind, thread, module, variable)."""
         graph: dict[str, Any] = native.heap_graph_of(self._reader, time_ns)
         graph["roots"] = _clean_roots(graph["roots"])
+        graph["types"] = [clean(name) for name in graph["types"]]
         return graph
 
     def held_tree(self, time_ns: int, sites: Sites) -> dict[str, Any]:

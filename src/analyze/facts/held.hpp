@@ -8,9 +8,10 @@
 
 namespace heapwright::analyze {
 
-// Lost blocks of one stack.
+// Lost blocks of one stack and type.
 struct LostSite {
   std::uint32_t stack = 0;
+  std::uint32_t type = 0;  // by its virtual table: 1 + its place in Held::types; 0: not known
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
   std::uint64_t direct_blocks = 0;  // no other lost block points to them
@@ -29,10 +30,11 @@ struct Holder {
   std::uint64_t bytes = 0;
 };
 
-// What a holder retains, by the blocks' stack.
+// What a holder retains, by the blocks' stack and type.
 struct HeldSite {
   std::uint32_t holder = 0;  // its place in Held::holders; above: several holders together
   std::uint32_t stack = 0;
+  std::uint32_t type = 0;  // as LostSite::type
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
 };
@@ -41,6 +43,14 @@ struct HeldSite {
 struct HeldStep {
   std::uint32_t held_site = 0;  // its place in Held::held_sites
   std::uint32_t stack = 0;      // of the block that is passed
+};
+
+// All live blocks by stack and type.
+struct LiveType {
+  std::uint32_t stack = 0;
+  std::uint32_t type = 0;  // as LostSite::type
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct Held {
@@ -59,6 +69,8 @@ struct Held {
   std::vector<Holder> holders;       // most bytes first; small ones are left out
   std::vector<HeldSite> held_sites;  // most bytes first; small ones are left out
   std::vector<HeldStep> steps;       // of the first of these, in their order
+  std::vector<std::string> types;    // classes with virtual functions
+  std::vector<LiveType> live;        // most bytes first; small ones are left out
 };
 
 }  // namespace heapwright::analyze

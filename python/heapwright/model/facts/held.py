@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 
 class LostSite(NamedTuple):
-    """Lost blocks of one stack."""
+    """Lost blocks of one stack and type."""
 
     stack: int
+    type: int
     blocks: int
     bytes: int
     direct_blocks: int
@@ -33,10 +34,11 @@ class Holder(NamedTuple):
 
 
 class HeldSite(NamedTuple):
-    """What a holder retains, by the blocks' stack."""
+    """What a holder retains, by the blocks' stack and type."""
 
     holder: int
     stack: int
+    type: int
     blocks: int
     bytes: int
 
@@ -48,6 +50,15 @@ class HeldStep(NamedTuple):
 
     held_site: int
     stack: int
+
+
+class LiveType(NamedTuple):
+    """All live blocks by stack and type."""
+
+    stack: int
+    type: int
+    blocks: int
+    bytes: int
 
 
 class Held(NamedTuple):
@@ -68,3 +79,5 @@ class Held(NamedTuple):
     holders: tuple[Holder, ...]
     held_sites: tuple[HeldSite, ...]
     steps: tuple[HeldStep, ...]
+    types: tuple[str, ...]
+    live: tuple[LiveType, ...]
