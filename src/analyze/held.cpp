@@ -9,6 +9,7 @@
 
 #include "analyze/held_dominators.hpp"
 #include "graph/lost.hpp"
+#include "graph/nearest.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t most_listed_holders = 256;
 constexpr std::size_t most_listed_held_sites = 4096;
 constexpr std::size_t most_listed_types = 65536;
-constexpr std::size_t most_listed_paths = 256;
+constexpr std::size_t most_listed_ways = 256;
 constexpr std::size_t most_steps = 16;  // those at the holder; a list has as many as nodes
 
 template <typename Row>
@@ -29,7 +30,7 @@ class HeldJoin {
   struct SiteSum {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
-    std::uint32_t first_block = 0;  // behind its dominator
+    std::uint32_t nearest = 0;  // of its blocks, to a root
   };
 
  public:
@@ -113,6 +114,7 @@ class HeldJoin {
   }
 
   void find_holders() {
+    const graph::Nearest nearest = graph::nearest_from(reached_.whole, start_);
     // The root that retains each node; start_: none alone does.
     std::vector<std::uint32_t> holder(start_ + 1U, start_);
     std::map<std::pair<std::uint32_t, Kind>, SiteSum> by_site;
@@ -126,17 +128,24 @@ class HeldJoin {
       const std::uint32_t root = holder[node] - blocks_;
       ++holders[root].blocks;
       holders[root].bytes += block.size;
+    }
+    // The first of a site is the nearest one.
+    for (const std::uint32_t node : nearest.order) {
+      if (node >= blocks_) continue;
+      const std::uint32_t root = holder[node] - blocks_;
       SiteSum& site = by_site.try_emplace({root, kind_of(node)}, SiteSum{0, 0, node}).first->second;
       ++site.blocks;
-      site.bytes += block.size;
+      site.bytes += graph_.nodes[node].size;
     }
     held_.shared_blocks = holders.back().blocks;
     held_.shared_bytes = holders.back().bytes;
-    put_holders(holders, by_site);
+    const std::vector<std::uint32_t> listed = put_holders(holders, by_site);
+    for (std::size_t row = 0; row < listed.size(); ++row) put_way(listed[row], nearest);
   }
 
-  void put_holders(std::vector<Holder>& holders,
-                   const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site) {
+  // Returns what put_sites() does.
+  std::vector<std::uint32_t> put_holders(const std::vector<Holder>& holders,
+                                         const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site) {
     std::vector<std::uint32_t> order;
     for (std::uint32_t root = 0; root + 1 < holders.size(); ++root) {
       if (holders[root].blocks != 0) order.push_back(root);
@@ -151,44 +160,48 @@ class HeldJoin {
       held_.holders.push_back({static_cast<std::uint32_t>(of.kind), of.thread_id, of.module, of.symbol,
                                holders[root].blocks, holders[root].bytes});
     }
-    put_sites(by_site, place, static_cast<std::uint32_t>(holders.size() - 1));
+    return put_sites(by_site, place, static_cast<std::uint32_t>(holders.size() - 1));
   }
 
-  // `place` of each root in Held::holders; `several` is the number of what no single root retains.
-  void put_sites(const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site,
-                 const std::unordered_map<std::uint32_t, std::uint32_t>& place, std::uint32_t several) {
+  // `place` of each root in Held::holders; `several` is the number of what no single root retains. Returns
+  // the nearest block of the first sites.
+  std::vector<std::uint32_t> put_sites(const std::map<std::pair<std::uint32_t, Kind>, SiteSum>& by_site,
+                                       const std::unordered_map<std::uint32_t, std::uint32_t>& place,
+                                       std::uint32_t several) {
     struct Row {
       HeldSite site;
-      std::uint32_t block = 0;
+      std::uint32_t nearest = 0;
       std::uint64_t bytes = 0;
     };
     std::vector<Row> rows;
     for (const auto& [key, sum] : by_site) {
       const auto found = place.find(key.first);
       if (key.first != several && found == place.end()) continue;
-      const auto holder = key.first == several ? held_.holders.size() : found->second;
-      rows.push_back(
-          {{static_cast<std::uint32_t>(holder), key.second.first, key.second.second, sum.blocks, sum.bytes},
-           sum.first_block,
-           sum.bytes});
+      const auto holder =
+          static_cast<std::uint32_t>(key.first == several ? held_.holders.size() : found->second);
+      const auto& [stack, type] = key.second;
+      rows.push_back({{holder, stack, type, sum.blocks, sum.bytes}, sum.nearest, sum.bytes});
     }
     most_held_first(rows);
     if (rows.size() > most_listed_held_sites) rows.resize(most_listed_held_sites);
+    std::vector<std::uint32_t> listed;
     for (const Row& row : rows) {
-      if (held_.held_sites.size() < most_listed_paths) put_path(row.block);
+      if (listed.size() < most_listed_ways) listed.push_back(row.nearest);
       held_.held_sites.push_back(row.site);
     }
+    return listed;
   }
 
-  // For the next of held_sites.
-  void put_path(std::uint32_t block) {
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t at = reached_.dominators.of[block]; at < blocks_; at = reached_.dominators.of[at]) {
-      path.push_back(at);
-    }
-    const auto number = static_cast<std::uint32_t>(held_.held_sites.size());
-    for (std::size_t step = 0; step < std::min(path.size(), most_steps); ++step) {
-      held_.steps.push_back({number, graph_.nodes[path[path.size() - 1 - step]].stack});
+  // Of the next of held_sites.
+  void put_way(std::uint32_t block, const graph::Nearest& nearest) {
+    std::vector<std::uint32_t> way;
+    std::uint32_t at = nearest.from[block];
+    for (; at < blocks_; at = nearest.from[at]) way.push_back(at);
+    const auto number = static_cast<std::uint32_t>(held_.ways.size());
+    const trace::GraphRoot& root = graph_.roots[at - blocks_];
+    held_.ways.push_back({static_cast<std::uint32_t>(root.kind), root.thread_id, root.module, root.symbol});
+    for (std::size_t step = 0; step < std::min(way.size(), most_steps); ++step) {
+      held_.steps.push_back({number, graph_.nodes[way[way.size() - 1 - step]].stack});
     }
   }
 

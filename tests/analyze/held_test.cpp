@@ -121,20 +121,24 @@ TEST(Held, AnEmptyHeapHasNoHolder) {
   EXPECT_TRUE(held.holders.empty());
 }
 
-TEST(Held, APathPassesWhatEveryWayPasses) {
-  HeapGraph graph = blocks_held_by(4, {{RootKind::data, 0, "/bin/one", "g_one"}});
+TEST(Held, AWayIsTheShortestOne) {
+  HeapGraph graph = blocks_held_by(
+      4, {{RootKind::data, 0, "/bin/one", "g_long"}, {RootKind::data, 0, "/bin/one", "g_short"}});
   point(graph, 4, 0);
   point(graph, 0, 1);
-  point(graph, 0, 2);
   point(graph, 1, 3);
-  point(graph, 2, 3);  // so only block 0 is on every way to 3
+  point(graph, 5, 2);
+  point(graph, 2, 3);  // both lead to it
   const Held held = held_in(graph);
   ASSERT_EQ(held.held_sites.front().stack, 4U);
-  std::vector<std::uint32_t> path;
+  ASSERT_EQ(held.held_sites.front().holder, held.holders.size()) << "several";
+  ASSERT_EQ(held.ways.size(), held.held_sites.size());
+  EXPECT_EQ(held.ways.front().symbol, "g_short");
+  std::vector<std::uint32_t> way;
   for (const HeldStep& step : held.steps) {
-    if (step.held_site == 0) path.push_back(step.stack);
+    if (step.held_site == 0) way.push_back(step.stack);
   }
-  EXPECT_EQ(path, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(way, std::vector<std::uint32_t>{3});
 }
 
 TEST(HeldTree, HasAListOnceAndTheLostBesideTheHolders) {

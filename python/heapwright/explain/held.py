@@ -16,7 +16,7 @@ from heapwright.model.holder_names import KINDS, name_of
 from heapwright.report import units
 from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
-_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), (), (), ())
+_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), (), (), (), ())
 
 
 class _Source:
@@ -225,9 +225,15 @@ QUESTION = Question(
             Column("bytes", "bytes", "bytes"),
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
             Column("blocks", "count", "blocks"),
-            Column("holder", WORD, "held by"),
+            Column(
+                "holder",
+                WORD,
+                "held by",
+                text=lambda row, _: holders.holder_text(row["holder"], row["nearest"]),
+            ),
+            Column("nearest", WORD, about="Where the shortest way to them begins."),
             _TYPES,
-            Column("through", Many("text"), about="Sites of the blocks between the holder and these."),
+            Column("through", Many("text"), about="Sites of the blocks on that way, up to these."),
             rows=lambda source: source.held_sites(),
             key="held",
             about="What the holders retain, by the blocks' site.",

@@ -79,11 +79,20 @@ def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], Simp
             through = [
                 short_name(report.sites[site].location.function) for site, _ in groupby(steps.get(number, ()))
             ]
-            found = sums[key] = SimpleNamespace(holder=key[0], blocks=0, bytes=0, through=through, types=[])
+            nearest = held.ways[number] if number < len(held.ways) else None
+            found = sums[key] = SimpleNamespace(
+                holder=key[0], nearest=name_of(*nearest) if nearest else "", through=through,
+                blocks=0, bytes=0, types=[],
+            )  # fmt: skip
         found.blocks += row.blocks
         found.bytes += row.bytes
         _note(found.types, types.of(row.stack, row.type))
     return sums
+
+
+def holder_text(holder: str, nearest: str) -> str:
+    """A holder in words; of several together the nearest one stands for them."""
+    return f"{nearest} and others" if nearest and nearest != holder else holder
 
 
 def _note(types: list[str], one: str) -> None:
@@ -128,4 +137,4 @@ class Verdicts:
             return "lost: nothing pointed to them at the last snapshot"
         most = max(rows, key=lambda row: row.bytes)
         beside = f", {units.size(lost)} of them lost" if lost else ""
-        return f"held by {most.holder}{beside}"
+        return f"held by {holder_text(most.holder, most.nearest)}{beside}"

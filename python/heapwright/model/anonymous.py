@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
 from heapwright.model.facts import Facts
 from heapwright.model.facts.held import Held
 from heapwright.model.facts.mapped_memory import MappedMemory
+from heapwright.model.holder_names import renamed
 from heapwright.model.records import Metadata, Module, Thread
 from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
 from heapwright.model.symbols import Location, Symbols
@@ -130,17 +131,10 @@ class AnonymousTrace(Trace):
         return self._named.snapshot_times
 
     def held_at(self, time_ns: int) -> Held:
-        held = self._named.held_at(time_ns)
-        hashed = self._names.hashed
-        return held._replace(
-            types=tuple(hashed("type", name) for name in held.types),
-            holders=tuple(
-                holder._replace(
-                    module=hashed("library", holder.module), symbol=hashed("variable", holder.symbol)
-                )
-                for holder in held.holders
-            ),
+        library, variable, type_ = (
+            partial(self._names.hashed, kind) for kind in ("library", "variable", "type")
         )
+        return renamed(self._named.held_at(time_ns), library, variable, type_)
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         graph = self._named.heap_graph(time_ns)

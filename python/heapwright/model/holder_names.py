@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heapwright.model.facts.held import Held
+
 # By number, as trace::RootKind; and what no single holder retains.
 KINDS = ("variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "several")
 VARIABLE, STACK, REGISTERS, THREAD_LOCAL, MAPPING, OLDER, YOUNG, SEVERAL = range(len(KINDS))
@@ -24,3 +30,18 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
         YOUNG: "a call that was under way",
     }
     return named.get(kind) or f"{KINDS[kind]} of thread {thread_id}"
+
+
+def renamed(
+    held: Held, library: Callable[[str], str], variable: Callable[[str], str], type_: Callable[[str], str]
+) -> Held:
+    """A snapshot with these instead of its names."""
+    return held._replace(
+        types=tuple(map(type_, held.types)),
+        holders=tuple(
+            one._replace(module=library(one.module), symbol=variable(one.symbol)) for one in held.holders
+        ),
+        ways=tuple(
+            one._replace(module=library(one.module), symbol=variable(one.symbol)) for one in held.ways
+        ),
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heapwright.model import native
 from heapwright.model import sites as site_groups
 from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
+from heapwright.model.holder_names import renamed
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -228,14 +229,8 @@ class Trace:
         from heapwright.model.facts.held import Held  # rarely needed
 
         if time_ns not in self._held:
-            held: Held = value_of(Held, native.held_of(self._reader, time_ns))
-            self._held[time_ns] = held._replace(
-                types=tuple(map(clean, held.types)),
-                holders=tuple(
-                    holder._replace(module=clean(holder.module), symbol=clean(holder.symbol))
-                    for holder in held.holders
-                ),
-            )
+            held = value_of(Held, native.held_of(self._reader, time_ns))
+            self._held[time_ns] = renamed(held, clean, clean, clean)
         return self._held[time_ns]
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:

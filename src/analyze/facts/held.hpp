@@ -39,10 +39,18 @@ struct HeldSite {
   std::uint64_t bytes = 0;
 };
 
-// How a block of a HeldSite is reached: the blocks that every way to it passes, from the holder on.
+// Where the shortest way to a HeldSite begins, and to the nearest of its blocks leads.
+struct HeldWay {
+  std::uint32_t kind = 0;  // of the root, as Holder::kind
+  std::uint64_t thread_id = 0;
+  std::string module;
+  std::string symbol;
+};
+
+// A block on that way, in its order.
 struct HeldStep {
   std::uint32_t held_site = 0;  // its place in Held::held_sites
-  std::uint32_t stack = 0;      // of the block that is passed
+  std::uint32_t stack = 0;
 };
 
 // All live blocks by stack and type.
@@ -68,7 +76,8 @@ struct Held {
   std::vector<LostSite> lost_sites;  // most bytes first
   std::vector<Holder> holders;       // most bytes first; small ones are left out
   std::vector<HeldSite> held_sites;  // most bytes first; small ones are left out
-  std::vector<HeldStep> steps;       // of the first of these, in their order
+  std::vector<HeldWay> ways;         // to the first of these, in their order
+  std::vector<HeldStep> steps;       // of these ways
   std::vector<std::string> types;    // classes with virtual functions
   std::vector<LiveType> live;        // most bytes first; small ones are left out
 };

@@ -12,7 +12,7 @@ from heapwright.model.facts.calls import ByKind, BySizeClass, CommonSize, SlowCa
 from heapwright.model.facts.causes import HeapGrowth, KernelSums, LargeHeapBlocks, SlowCalls
 from heapwright.model.facts.coverage import Completeness, Coverage, Span
 from heapwright.model.facts.heap_parts import AllocatorOption, HeapPart, PartHolder, ThresholdRaise
-from heapwright.model.facts.held import Held, HeldSite, HeldStep, Holder, LiveType, LostSite
+from heapwright.model.facts.held import Held, HeldSite, HeldStep, HeldWay, Holder, LiveType, LostSite
 from heapwright.model.facts.latency import Latency
 from heapwright.model.facts.lifetimes import LifetimeMap
 from heapwright.model.facts.mapped_memory import MappedMemory
@@ -47,6 +47,7 @@ __all__ = [
     "Held",
     "HeldSite",
     "HeldStep",
+    "HeldWay",
     "Holder",
     "KernelSums",
     "LargeHeapBlocks",

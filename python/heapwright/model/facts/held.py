@@ -43,10 +43,17 @@ class HeldSite(NamedTuple):
     bytes: int
 
 
+class HeldWay(NamedTuple):
+    """Where the shortest way to a HeldSite begins, and to the nearest of its blocks leads."""
+
+    kind: int
+    thread_id: int
+    module: str
+    symbol: str
+
+
 class HeldStep(NamedTuple):
-    """How a block of a HeldSite is reached: the blocks that every way to it passes, from the holder
-    on.
-    """
+    """A block on that way, in its order."""
 
     held_site: int
     stack: int
@@ -78,6 +85,7 @@ class Held(NamedTuple):
     lost_sites: tuple[LostSite, ...]
     holders: tuple[Holder, ...]
     held_sites: tuple[HeldSite, ...]
+    ways: tuple[HeldWay, ...]
     steps: tuple[HeldStep, ...]
     types: tuple[str, ...]
     live: tuple[LiveType, ...]
