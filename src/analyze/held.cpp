@@ -30,6 +30,8 @@ class HeldJoin {
   struct SiteSum {
     std::uint64_t blocks = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t linked_blocks = 0;
+    std::uint64_t table_blocks = 0;
     std::uint32_t nearest = 0;  // of its blocks, to a root
   };
 
@@ -113,6 +115,35 @@ class HeldJoin {
     site.cycle_bytes += is_cycle ? block.size : 0;
   }
 
+  // Parts of one list have the same size, wherever they were allocated.
+  bool are_alike(std::uint32_t one, std::uint32_t other) const {
+    return graph_.nodes[one].size == graph_.nodes[other].size && kind_of(one).second == kind_of(other).second;
+  }
+
+  // By block, 1 if another one that is alike points to it.
+  std::vector<std::uint8_t> linked_blocks() const {
+    std::vector<std::uint8_t> found(blocks_);
+    for (const trace::GraphEdge& edge : graph_.edges) {
+      if (edge.from < blocks_ && edge.from != edge.to && are_alike(edge.from, edge.to)) found[edge.to] = 1;
+    }
+    return found;
+  }
+
+  // By block, 1 if a block that is not alike points to it and to many others.
+  std::vector<std::uint8_t> table_blocks() const {
+    constexpr std::ptrdiff_t many = 16;
+    std::vector<std::uint8_t> found(blocks_);
+    for (auto edge = graph_.edges.begin(); edge != graph_.edges.end() && edge->from < blocks_;) {
+      const auto end = std::find_if(edge, graph_.edges.end(),
+                                    [&](const trace::GraphEdge& other) { return other.from != edge->from; });
+      for (auto at = edge; end - edge >= many && at != end; ++at) {
+        if (!are_alike(at->from, at->to)) found[at->to] = 1;
+      }
+      edge = end;
+    }
+    return found;
+  }
+
   void find_holders() {
     const graph::Nearest nearest = graph::nearest_from(reached_.whole, start_);
     // The root that retains each node; start_: none alone does.
@@ -129,13 +160,17 @@ class HeldJoin {
       ++holders[root].blocks;
       holders[root].bytes += block.size;
     }
+    const std::vector<std::uint8_t> is_linked = linked_blocks();
+    const std::vector<std::uint8_t> is_in_table = table_blocks();
     // The first of a site is the nearest one.
     for (const std::uint32_t node : nearest.order) {
       if (node >= blocks_) continue;
       const std::uint32_t root = holder[node] - blocks_;
-      SiteSum& site = by_site.try_emplace({root, kind_of(node)}, SiteSum{0, 0, node}).first->second;
+      SiteSum& site = by_site.try_emplace({root, kind_of(node)}, SiteSum{0, 0, 0, 0, node}).first->second;
       ++site.blocks;
       site.bytes += graph_.nodes[node].size;
+      site.linked_blocks += is_linked[node];
+      site.table_blocks += is_in_table[node];
     }
     held_.shared_blocks = holders.back().blocks;
     held_.shared_bytes = holders.back().bytes;
@@ -180,7 +215,9 @@ class HeldJoin {
       const auto holder =
           static_cast<std::uint32_t>(key.first == several ? held_.holders.size() : found->second);
       const auto& [stack, type] = key.second;
-      rows.push_back({{holder, stack, type, sum.blocks, sum.bytes}, sum.nearest, sum.bytes});
+      rows.push_back({{holder, stack, type, sum.blocks, sum.bytes, sum.linked_blocks, sum.table_blocks},
+                      sum.nearest,
+                      sum.bytes});
     }
     most_held_first(rows);
     if (rows.size() > most_listed_held_sites) rows.resize(most_listed_held_sites);

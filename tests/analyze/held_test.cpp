@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <vector>
 
 #include "analyze/held_tree.hpp"
@@ -47,6 +48,32 @@ TEST(Held, BlocksOfASiteAreToldApartByTheirType) {
   EXPECT_EQ(held.lost_sites[0].type, 1U);
   ASSERT_EQ(held.live.size(), 2U);
   EXPECT_EQ(held.live[0].bytes, 10U + 30U + 40U) << "the lost one as well";
+}
+
+TEST(Held, ListsAndTablesAreKnownByTheirPointers) {
+  HeapGraph graph = blocks_held_by(47, {{RootKind::data, 0, "/bin/one", "g_one"}});
+  for (std::uint32_t i = 0; i < 47; ++i) {
+    graph.nodes[i].stack = i < 2 ? 1 : i < 22 ? 2 : i < 37 ? 3 : 4;
+    if (i >= 37) graph.nodes[i].size = 24;
+  }
+  for (std::uint32_t i = 2; i < 22; ++i) point(graph, 0, i);       // a table of 20
+  for (std::uint32_t i = 22; i < 37; ++i) point(graph, 1, i);      // 15 are not many
+  for (std::uint32_t i = 37; i < 46; ++i) point(graph, i, i + 1);  // a list of 10
+  point(graph, 47, 0);
+  point(graph, 47, 1);
+  point(graph, 47, 37);
+  const Held held = held_in(graph);
+  for (const HeldSite& site : held.held_sites) {
+    EXPECT_EQ(site.table_blocks, site.stack == 2 ? 20U : 0U) << site.stack;
+    EXPECT_EQ(site.linked_blocks, site.stack == 4 ? 9U : 0U) << site.stack;
+  }
+  graph.types = {"Session"};
+  graph.type_of.resize(47);
+  graph.type_of[40] = 1;  // of the same size, and another type
+  const auto sites = held_in(graph).held_sites;
+  EXPECT_EQ(std::accumulate(sites.begin(), sites.end(), std::uint64_t{0},
+                            [](std::uint64_t sum, const HeldSite& site) { return sum + site.linked_blocks; }),
+            7U);
 }
 
 TEST(Held, AVariableRetainsWhatOnlyItLeadsTo) {

@@ -63,6 +63,13 @@ def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     assert kinds["stack"]["module"].endswith("/plants_graph") and kinds["stack"]["blocks"] == 1
 
 
+def test_lists_and_tables_are_known_by_their_pointers(tmp_path: Path) -> None:
+    path, _ = recorded(tmp_path, programs / "plants_graph", 500)
+    shapes = {row["holder"]: row["shape"] for row in held(path)["held"] if row["blocks"] > 1}
+    assert shapes["g_list of plants_graph"] == shapes["g_tree of plants_graph"] == "list or tree"
+    assert shapes["g_function of plants_graph"] == ""
+
+
 def test_blocks_have_their_types(tmp_path: Path) -> None:
     path, _ = recorded(tmp_path, programs / "plants_graph", 50)
     answer = held(path)

@@ -131,6 +131,20 @@ def _gist(answer: Answer) -> str:
     return said
 
 
+_FEW, _MOST = 16, 0.9
+
+
+def _shape(row: Any) -> str:
+    """What most of them are parts of, by their pointers."""
+    if row.blocks < _FEW:
+        return ""
+    if row.table_blocks >= _MOST * row.blocks:
+        return "table"
+    if row.linked_blocks >= _MOST * (row.blocks - 1):
+        return "list or tree"
+    return "hash table" if row.linked_blocks + row.table_blocks >= _MOST * row.blocks else ""
+
+
 _UNKNOWN_TYPE = "not known"
 _TYPES = Column("types", Many("text"), about="What the blocks are, as far as it is known; most bytes first.")
 
@@ -230,6 +244,15 @@ QUESTION = Question(
                 WORD,
                 "held by",
                 text=lambda row, _: holders.holder_text(row["holder"], row["nearest"]),
+            ),
+            Column("linked_blocks", about="Another of their size and type points to them, as in a list."),
+            Column("table_blocks", about="A block points to them and to many others, as an array does."),
+            Column(
+                "shape",
+                WORD,
+                "as",
+                lambda row, _: _shape(row),
+                about='What most of them are parts of, by their pointers; "" = nothing known.',
             ),
             Column("nearest", WORD, about="Where the shortest way to them begins."),
             _TYPES,

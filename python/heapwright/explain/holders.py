@@ -82,10 +82,10 @@ def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], Simp
             nearest = held.ways[number] if number < len(held.ways) else None
             found = sums[key] = SimpleNamespace(
                 holder=key[0], nearest=name_of(*nearest) if nearest else "", through=through,
-                blocks=0, bytes=0, types=[],
+                blocks=0, bytes=0, linked_blocks=0, table_blocks=0, types=[],
             )  # fmt: skip
-        found.blocks += row.blocks
-        found.bytes += row.bytes
+        for name in ("blocks", "bytes", "linked_blocks", "table_blocks"):
+            setattr(found, name, getattr(found, name) + getattr(row, name))
         _note(found.types, types.of(row.stack, row.type))
     return sums
 

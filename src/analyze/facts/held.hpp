@@ -37,6 +37,8 @@ struct HeldSite {
   std::uint32_t type = 0;  // as LostSite::type
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t linked_blocks = 0;  // another block of their size and type points to them: a list, a tree
+  std::uint64_t table_blocks = 0;   // a block of another size points to them and many others: an array
 };
 
 // Where the shortest way to a HeldSite begins, and to the nearest of its blocks leads.

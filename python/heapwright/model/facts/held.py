@@ -41,6 +41,8 @@ class HeldSite(NamedTuple):
     type: int
     blocks: int
     bytes: int
+    linked_blocks: int
+    table_blocks: int
 
 
 class HeldWay(NamedTuple):
