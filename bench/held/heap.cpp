@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A heap of so many blocks of 104 bytes, each with two pointers, that is walked through for ever.
+// A heap of so many blocks of 104 bytes, each with two pointers, that is walked through for ever; or of whose
+// memory so many percent are written to each second.
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,7 +14,27 @@ struct Node {
 };
 Node* g_list;
 
-int main(int, char** values) {
+void walk() {
+  for (long sum = 0;;) {
+    for (const Node* node = g_list; node != nullptr; node = node->next) sum += node->filling[0];
+    usleep(sum == 0 ? 1000 : 2000);
+  }
+}
+
+// A hundredth of a second's pages at a time; blocks lie one behind the other.
+void change(long count, long percent) {
+  constexpr long blocks_per_page = 36;
+  const long pages = count / blocks_per_page * percent / 100 / 100;
+  for (const Node* from = g_list;; usleep(10'000)) {
+    for (long page = 0; page < pages; ++page) {
+      for (long i = 0; i < blocks_per_page && from != nullptr; ++i) from = from->next;
+      if (from == nullptr) from = g_list;
+      *const_cast<volatile char*>(from->filling) = 0;
+    }
+  }
+}
+
+int main(int given, char** values) {
   const long count = std::atol(values[1]);
   Node** const all = static_cast<Node**>(std::malloc(static_cast<unsigned long>(count) * sizeof(Node*)));
   for (long i = 0; i < count; ++i) {
@@ -26,8 +47,6 @@ int main(int, char** values) {
   std::free(all);
   std::puts("ready");
   std::fflush(stdout);
-  for (long sum = 0;;) {
-    for (const Node* node = g_list; node != nullptr; node = node->next) sum += node->filling[0];
-    usleep(sum == 0 ? 1000 : 2000);
-  }
+  if (given > 2) change(count, std::atol(values[2]));
+  walk();
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
@@ -14,6 +15,7 @@ namespace heapwright::collect {
 namespace {
 
 constexpr char cgroup_root[] = "/sys/fs/cgroup";
+constexpr char no_room[] = "there is no room for a copy of its pointers";
 
 // Of a line of /proc/PID/status or /proc/meminfo.
 std::uint64_t kilobytes_in(const std::string& text, const std::string& field) {
@@ -46,9 +48,8 @@ std::vector<trace::PageRun> resident_runs(const std::string& folder,
 }
 
 // The resident parts of mappings with pointers, by address.
-std::vector<tracee::WordCopy::Range> memory_with_pointers(const std::string& folder,
-                                                          const std::vector<trace::Mapping>& mappings) {
-  std::vector<tracee::WordCopy::Range> found;
+PageRanges memory_with_pointers(const std::string& folder, const std::vector<trace::Mapping>& mappings) {
+  PageRanges found;
   auto mapping = mappings.begin();
   for (const trace::PageRun& run : resident_runs(folder, mappings)) {
     while (mapping != mappings.end() && mapping->end <= run.begin) ++mapping;
@@ -67,13 +68,34 @@ std::vector<tracee::WordCopy::Range> memory_with_pointers(const std::string& fol
 }
 
 // Pointers to blocks have values in between. Mappings of the kernel's, such as [vsyscall], are far above.
-tracee::WordCopy::Wish wish_for(const std::vector<trace::Mapping>& mappings) {
+tracee::WordCopy::Range values_of_pointers(const std::vector<trace::Mapping>& mappings) {
   tracee::WordCopy::Range values{UINT64_MAX, 0};
   for (const trace::Mapping& mapping : mappings) {
     if (mapping.end > PageMap::end_address) continue;
     values = {std::min(values.begin, mapping.begin), std::max(values.end, mapping.end)};
   }
-  return {values, tracee::WordCopy::word_bytes};
+  return values;
+}
+
+bool is_within(tracee::WordCopy::Range part, tracee::WordCopy::Range whole) {
+  return part.begin >= whole.begin && part.end <= whole.end;
+}
+
+// Other processes may write to it.
+PageRanges shared_memory(const std::vector<trace::Mapping>& mappings) {
+  PageRanges found;
+  for (const trace::Mapping& mapping : mappings) {
+    if (mapping.has(trace::MappingFlag::shared)) found.push_back({mapping.begin, mapping.end});
+  }
+  return found;
+}
+
+// Less is read in some milliseconds.
+bool pays_to_copy_ahead(const PageRanges& memory) {
+  constexpr std::uint64_t least_bytes = std::uint64_t{64} << 20U;
+  std::uint64_t bytes = 0;
+  for (const auto& range : memory) bytes += range.end - range.begin;
+  return bytes >= least_bytes;
 }
 
 }  // namespace
@@ -112,15 +134,23 @@ void add_modules(const std::string& folder, const std::vector<trace::Mapping>& m
   }
 }
 
-ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules) {
+ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules,
+                           const ImageWish& wish) {
   ProcessImage image;
   image.modules = std::move(modules);
   image.root = std::make_shared<const RootFolder>(folder);
   const std::vector<trace::Mapping> mappings = parse_mappings(read_file(folder + "/maps"));
   add_modules(folder, mappings, image.modules);
-  const std::uint64_t bytes = tracee::WordCopy::expected_bytes(
-      static_cast<pid_t>(process_id), memory_with_pointers(folder, mappings), wish_for(mappings));
+  const PageRanges memory = memory_with_pointers(folder, mappings);
+  const auto process = static_cast<pid_t>(process_id);
+  image.wish = {values_of_pointers(mappings), wish.is_unaligned ? 1 : tracee::WordCopy::word_bytes};
+  const std::uint64_t bytes = tracee::WordCopy::expected_bytes(process, memory, image.wish);
   image.words = std::make_unique<tracee::WordCopy>(bytes, room_bytes(folder));
+  // Unaligned words may begin in a page that does not change and end in one that does.
+  if (!wish.copies_ahead || wish.is_unaligned || !pays_to_copy_ahead(memory)) return image;
+  if (!can_tell_changed_pages() || !note_changed_pages(folder)) return image;
+  image.copied = without(memory, shared_memory(mappings));
+  if (!image.words->take(process, image.copied, image.wish)) throw std::runtime_error(no_room);
   return image;
 }
 
@@ -128,10 +158,15 @@ void read_image(const tracee::StoppedProcess& process, const std::string& folder
   image.mappings = parse_mappings(read_file(folder + "/maps"));
   image.threads = process.threads();
   add_modules(folder, image.mappings, image.modules);
-  const auto memory = memory_with_pointers(folder, image.mappings);
-  if (!image.words->take(process.id(), memory, wish_for(image.mappings))) {
-    throw std::runtime_error("there is no room for a copy of its pointers");
+  const PageRanges memory = memory_with_pointers(folder, image.mappings);
+  const tracee::WordCopy::Range copied_values =
+      std::exchange(image.wish.values, values_of_pointers(image.mappings));
+  PageRanges same;
+  if (is_within(image.wish.values, copied_values)) {
+    same = unchanged_pages(folder, common(memory, image.copied));
   }
+  image.words->keep_only(same);
+  if (!image.words->take(process.id(), without(memory, same), image.wish)) throw std::runtime_error(no_room);
 }
 
 }  // namespace heapwright::collect

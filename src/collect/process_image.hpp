@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/changed_pages.hpp"
 #include "collect/module_variables.hpp"
 #include "collect/page_map.hpp"
 #include "trace/residency.hpp"
@@ -48,10 +49,19 @@ struct ProcessImage {
   KnownModules modules;
   std::shared_ptr<const RootFolder> root;
   std::unique_ptr<tracee::WordCopy> words;  // that can be pointers
+  // Copied before the process stood still, for the kernel tells what changes.
+  PageRanges copied;
+  tracee::WordCopy::Wish wish;
 };
 
-// What can be done before the process stands still. `folder` in /proc.
-ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules);
+struct ImageWish {
+  bool copies_ahead = true;   // most of a large process, before it stands still
+  bool is_unaligned = false;  // pointers may be at every byte
+};
+
+// What can be done before the process stands still. `folder` in /proc. Throws as read_image.
+ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules,
+                           const ImageWish& wish);
 // Throws std::runtime_error, with one line, if the process cannot be read, or the machine or the cgroups of
 // the process have no room for a copy of its pointers.
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);

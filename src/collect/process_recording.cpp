@@ -318,7 +318,8 @@ SnapshotSource ProcessRecording::snapshot_source() {
             const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
             return is_from_start && context_.switches.all().empty() && context_.switches.is_on() &&
                    dropped() == 0;
-          }};
+          },
+          context_.options.unaligned_pointers};
 }
 
 std::string ProcessRecording::write_calls() {

@@ -50,18 +50,19 @@ void SnapshotTaker::step(std::uint64_t resident_bytes) {
   if (scanned_.valid()) return;
   if (is_there(prepared_)) take(false);
   if (prepared_.valid() || scanned_.valid()) return;
-  if (times_.is_due(clock_.now_ns(), resident_bytes) || is_requested()) prepare();
+  if (times_.is_due(clock_.now_ns(), resident_bytes) || is_requested()) prepare(true);
 }
 
 // Beside the thread that empties the rings, as memory for a large copy takes a while.
-void SnapshotTaker::prepare() {
+void SnapshotTaker::prepare(bool copies_ahead) {
   request_ = block_.snapshot_requests.load(std::memory_order_acquire);
   const SignalsBlocked blocked;
+  const ImageWish wish{copies_ahead, source_.has_unaligned_pointers};
   prepared_ = std::async(std::launch::async,
-                         [process = source_.process_id, folder = source_.folder, modules = modules_] {
+                         [wish, process = source_.process_id, folder = source_.folder, modules = modules_] {
                            Prepared prepared;
                            try {
-                             prepared.image = prepare_image(process, folder, modules);
+                             prepared.image = prepare_image(process, folder, modules, wish);
                            } catch (const std::exception& error) {
                              prepared.failure = error.what();
                            }
@@ -72,7 +73,7 @@ void SnapshotTaker::prepare() {
 void SnapshotTaker::take_last() {
   if (std::exchange(has_taken_last_, true)) return;
   if (scanned_.valid()) put_scanned();
-  if (!prepared_.valid()) prepare();
+  if (!prepared_.valid()) prepare(false);  // it waits already
   take(true);
 }
 

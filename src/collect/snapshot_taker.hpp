@@ -25,6 +25,7 @@ struct SnapshotSource {
   // Writes every call that has ended into the trace; returns why it could not.
   std::function<std::string()> write_calls;
   std::function<bool()> has_every_block;
+  bool has_unaligned_pointers = false;
 };
 
 class SnapshotTaker {
@@ -65,7 +66,7 @@ class SnapshotTaker {
   };
 
   bool is_requested() const noexcept;
-  void prepare();
+  void prepare(bool copies_ahead);
   void take(bool is_last);
   std::string try_to_take(ProcessImage image, bool is_last);
   void put_scanned();

@@ -103,7 +103,7 @@ class WordCopy::Reader {
     std::byte* const places = at_ + count * sizeof words_[0];
     std::memcpy(at_, words_.data(), count * sizeof words_[0]);
     std::memcpy(places, places_.data(), count * sizeof places_[0]);
-    pieces.push_back({piece.begin, static_cast<std::uint32_t>(count),
+    pieces.push_back({piece.begin, piece.begin, static_cast<std::uint32_t>(count),
                       reinterpret_cast<const std::uint64_t*>(at_),
                       reinterpret_cast<const std::uint16_t*>(places)});
     const std::uint64_t taken = std::min(left_, (bytes + word_bytes - 1) / word_bytes * word_bytes);
@@ -209,13 +209,31 @@ bool WordCopy::take(pid_t process, std::span<const Range> memory, const Wish& wi
   for (std::uint64_t i = 1; i < readers; ++i) {
     others.push_back(std::async(std::launch::async, read_parts));
   }
-  pieces_ = read_parts();
+  std::vector<Piece> found = read_parts();
+  pieces_.insert(pieces_.end(), found.begin(), found.end());
   for (auto& other : others) {
-    const std::vector<Piece> found = other.get();
+    found = other.get();
     pieces_.insert(pieces_.end(), found.begin(), found.end());
   }
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
   return is_whole;
+}
+
+void WordCopy::keep_only(std::span<const Range> memory) {
+  std::vector<Piece> kept;
+  auto range = memory.begin();
+  for (const Piece& piece : pieces_) {
+    while (range != memory.end() && range->end <= piece.begin) ++range;
+    for (auto in = range; in != memory.end() && in->begin < piece.base + piece_bytes; ++in) {
+      const std::uint16_t* const from = piece.place_of(std::max(in->begin, piece.begin));
+      // Words may end behind their piece, and none behind the range.
+      const std::uint16_t* const to = piece.place_of(std::max(in->end, word_bytes) - (word_bytes - 1));
+      if (from >= to) continue;
+      kept.push_back({std::max(in->begin, piece.begin), piece.base, static_cast<std::uint32_t>(to - from),
+                      piece.words + (from - piece.places), from});
+    }
+  }
+  pieces_ = std::move(kept);
 }
 
 }  // namespace heapwright::tracee

@@ -40,9 +40,12 @@ class WordCopy {
   WordCopy(const WordCopy&) = delete;
   WordCopy& operator=(const WordCopy&) = delete;
 
-  // Once. The ranges are disjoint, by address. What cannot be read is left out. False: there is not enough
-  // memory.
+  // Adds the words of this memory, of which there are none yet. The ranges are disjoint, by address. What
+  // cannot be read is left out. False: there is not enough memory.
   bool take(pid_t process, std::span<const Range> memory, const Wish& wish);
+
+  // Forgets the words that do not lie in these ranges, which are disjoint, by address.
+  void keep_only(std::span<const Range> memory);
 
   // How many there are.
   std::uint64_t words() const noexcept {
@@ -59,10 +62,9 @@ class WordCopy {
     if (piece != pieces_.begin()) --piece;
     for (; piece != pieces_.end() && piece->begin < end; ++piece) {
       const std::uint16_t* const last = piece->places + piece->count;
-      const std::uint16_t* at = piece->places;
-      if (begin > piece->begin) at = std::lower_bound(at, last, begin - piece->begin);
-      for (; at != last && piece->begin + *at + word_bytes <= end; ++at) {
-        visit(piece->begin + *at, piece->words[at - piece->places]);
+      const std::uint16_t* at = piece->place_of(begin);
+      for (; at != last && piece->base + *at + word_bytes <= end; ++at) {
+        visit(piece->base + *at, piece->words[at - piece->places]);
       }
     }
   }
@@ -77,9 +79,16 @@ class WordCopy {
   };
   struct Piece {
     std::uint64_t begin = 0;
+    std::uint64_t base = 0;  // of the places
     std::uint32_t count = 0;
     const std::uint64_t* words = nullptr;
-    const std::uint16_t* places = nullptr;  // of the words, from `begin`
+    const std::uint16_t* places = nullptr;
+
+    // The first that is not before this address.
+    const std::uint16_t* place_of(std::uint64_t address) const {
+      if (address <= base) return places;
+      return std::lower_bound(places, places + count, address - base);
+    }
   };
   class Reader;
 

@@ -69,7 +69,8 @@ class HeapSnapshotTest : public ::testing::Test {
 
   trace::HeapGraph snapshot() {
     const std::string folder = "/proc/" + std::to_string(child_);
-    ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), folder, {});
+    ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), folder, {},
+                                       {.copies_ahead = false, .is_unaligned = false});
     tracee::StoppedProcess process(child_);
     EXPECT_EQ(process.stop(std::chrono::seconds(5)), "");
     read_image(process, folder, image);
@@ -146,6 +147,54 @@ TEST_F(HeapSnapshotTest, YoungBlocksAreHeldByTheCallThatMadeThem) {
   const auto roots = roots_of(snapshot(), 3);
   ASSERT_FALSE(roots.empty());
   EXPECT_EQ(roots.back().kind, trace::RootKind::young);
+}
+
+// While it is copied, and before it stands still, it moves a pointer, frees a page and maps another.
+TEST(HeapSnapshot, WhatChangesAfterMostWasCopiedIsSeen) {
+  constexpr std::size_t large_bytes = std::size_t{96} << 20U;
+  void* const made =
+      mmap(nullptr, large_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  ASSERT_NE(made, MAP_FAILED);
+  auto* const words = static_cast<std::uint64_t*>(made);
+  const auto address = [&](std::size_t page) { return reinterpret_cast<std::uint64_t>(words + page * 512); };
+  words[512] = words[512 * 2 + 1] = words[512 * 3 + 1] = address(9);
+  int asked[2];
+  int answered[2];
+  ASSERT_EQ(pipe(asked), 0);
+  ASSERT_EQ(pipe(answered), 0);
+  char byte = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (read(asked[0], &byte, 1) != 1) _exit(1);
+    words[512 * 2 + 1] = 0;
+    words[512 * 4 + 2] = address(9);
+    madvise(words + 512 * 3, 4096, MADV_DONTNEED);
+    if (write(answered[1], &byte, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  const std::string folder = "/proc/" + std::to_string(child);
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), folder, {}, {});
+  EXPECT_EQ(image.copied.empty(), !can_tell_changed_pages());
+  ASSERT_EQ(write(asked[1], &byte, 1), 1);
+  ASSERT_EQ(read(answered[0], &byte, 1), 1);
+  tracee::StoppedProcess process(child);
+  EXPECT_EQ(process.stop(std::chrono::seconds(5)), "");
+  read_image(process, folder, image);
+  process.resume();
+  LiveHeap heap;
+  for (std::uint32_t page = 1; page < 10; ++page) {
+    heap.blocks.push_back({address(page), 4096, page});
+    heap.usable.push_back(4096);
+  }
+  const trace::HeapGraph graph = snapshot_of({image, heap, false});
+  std::vector<trace::GraphEdge> edges;
+  for (const trace::GraphEdge& edge : graph.edges) {
+    if (edge.from < graph.nodes.size()) edges.push_back(edge);
+  }
+  EXPECT_EQ(edges, (std::vector<trace::GraphEdge>{{0, 8, 0, false}, {3, 8, 16, false}}));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  munmap(made, large_bytes);
 }
 
 }  // namespace heapwright::collect::test

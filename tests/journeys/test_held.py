@@ -138,3 +138,33 @@ def test_a_program_that_is_killed_has_no_snapshot(tmp_path: Path) -> None:
         [command, "explain", path, "--question", "held"], capture_output=True, text=True, check=True
     )
     assert "Who holds it: not known (the program did not end by exit())" in " ".join(done.stdout.split())
+
+
+PACKED = """
+#include <stdio.h>
+#include <stdlib.h>
+struct __attribute__((packed)) Entry { char kind; void* held; short more; };
+struct Entry* g_table;
+__attribute__((noinline)) void* held_by_packed(void) { return malloc(40); }
+__attribute__((noinline)) void lose(void) { void* volatile lost = malloc(50); lost = 0; }
+int main(void) {
+  enum { entries = 2000 };  /* of 11 bytes: more than a page */
+  g_table = calloc(entries, sizeof(struct Entry));
+  for (int i = 0; i < entries; ++i) g_table[i].held = held_by_packed();
+  for (int i = 0; i < 3; ++i) lose();
+  return 0;
+}
+"""
+
+
+def test_pointers_of_packed_structs_are_seen_if_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "packed.c").write_text(PACKED)
+    subprocess.run(["gcc", "-O1", "packed.c", "-o", "packed"], check=True, cwd=tmp_path, timeout=120)
+    lost = {}
+    for options in ((), ("--unaligned",)):
+        folder = tmp_path / f"with{len(options)}"
+        folder.mkdir()
+        path, _ = recorded(folder, tmp_path / "packed", options=options)
+        lost[options] = {row["name"].split()[0]: row["blocks"] for row in held(path)["lost"]}
+    assert lost[("--unaligned",)] == {"lose": 3}
+    assert lost[()] == {"lose": 3, "held_by_packed": 1750}, "of eight entries one is aligned"

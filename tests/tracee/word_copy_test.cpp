@@ -104,6 +104,42 @@ TEST_P(WordCopyTest, LeavesOutWhatIsNotInItsMemoryOrIsGone) {
             (Words{{begin_ + 3 * page_bytes, wanted.begin}, {begin_ + 7 * page_bytes - 8, wanted.begin}}));
 }
 
+// Some pages change between two looks; others go away.
+TEST_P(WordCopyTest, OnlyWhatChangedIsReadAgain) {
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  plant_many(seed);
+  WordCopy copy(0, plenty_bytes);
+  ASSERT_TRUE(copy.take(getpid(), std::vector<Range>{{begin_, begin_ + bytes_}}, wish()));
+  std::vector<Range> same;
+  std::vector<Range> changed;
+  Words expected;
+  for (std::uint64_t at = 0; at < bytes_;) {
+    const std::uint64_t end = std::min(bytes_, at + page_bytes * (1 + random() % 40));
+    const Range range{begin_ + at, begin_ + end};
+    const std::uint64_t what = random() % 3;
+    if (what == 0) same.push_back(range);
+    if (what == 1) {
+      std::memset(memory_ + at, 0, end - at);
+      plant(at, wanted.begin);
+      plant(end - 8, wanted.begin);
+      changed.push_back(range);
+    }
+    if (what != 2) {
+      const Words words = slow(at, end);
+      expected.insert(expected.end(), words.begin(), words.end());
+    }
+    at = end;
+  }
+  copy.keep_only(same);
+  ASSERT_TRUE(copy.take(getpid(), changed, wish()));
+  EXPECT_EQ(in(copy, begin_, begin_ + bytes_), expected);
+  for (const Range& range : changed) {
+    ASSERT_EQ(in(copy, range.begin, range.end), slow(range.begin - begin_, range.end - begin_));
+  }
+}
+
 TEST_P(WordCopyTest, SaysWhenThereIsNoRoom) {
   for (std::uint64_t at = 0; at + 8 <= bytes_; at += 8) plant(at, wanted.begin);
   const std::vector<Range> memory{{begin_, begin_ + bytes_}};

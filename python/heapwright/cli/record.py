@@ -48,6 +48,12 @@ Snapshot = Annotated[
         "several with commas.",
     ),
 ]
+Unaligned = Annotated[
+    bool,
+    typer.Option(
+        "--unaligned", help="In snapshots, look for pointers at every byte, as packed structs have them."
+    ),
+]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Frames to keep of each call stack, 1 to 128.")]
 Sample = Annotated[
     int | None,
@@ -99,6 +105,7 @@ def record(
     no_kernel_events: NoKernelEvents = False,
     when_full: WhenFull = "",
     snapshot: Snapshot = "",
+    unaligned: Unaligned = False,
     max_frames: MaxFrames = "",
     sample: Sample = None,
     max_size: MaxSize = None,
