@@ -21,6 +21,7 @@
 #include "python_module/plain_table.hpp"
 #include "python_module/values.hpp"
 #include "symbolize/symbolize.hpp"
+#include "symbolize/variable_types.hpp"
 #include "trace/event.hpp"
 #include "trace/kind_names.hpp"
 #include "trace/reader.hpp"
@@ -103,6 +104,17 @@ void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb:
   });
 }
 
+// Of an object's variables, by their names; "" = not known.
+nb::list variable_types(const nb::bytes& path, const std::string& build_id, const nb::bytes& debug_root,
+                        const std::vector<std::string>& names) {
+  symbolize::Options options;
+  options.debug_root = string_of(debug_root);
+  symbolize::Object object;
+  object.path = string_of(path);
+  object.build_id = build_id;
+  return texts(symbolize::variable_types(object, names, options));
+}
+
 // The capsule that Arrow consumers expect from __arrow_c_stream__.
 nb::object arrow_capsule(std::unique_ptr<BatchSource> source) {
   static constexpr const char* name = "arrow_array_stream";
@@ -158,6 +170,7 @@ void bind_trace(nb::module_& module) {
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));
   });
   module.def("end_running", end_running);
+  module.def("variable_types", variable_types);
 }
 
 // A table whose batches each consumer reads from the trace anew.

@@ -52,7 +52,9 @@ def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     path, _ = recorded(tmp_path, programs / "plants_graph", 500)
     holders = {row["symbol"]: row for row in held(path)["holders"] if row["kind"] == "variable"}
     assert holders["g_sessions"]["blocks"] == 1 + 3 * 500, "the map, and a node, a string and its text each"
+    assert holders["g_sessions"]["type"] == "std::map<int, std::string*>&"
     assert holders["g_list"]["blocks"] == 500
+    assert holders["g_list"]["type"] == "Node*"
     assert holders["g_tree"]["blocks"] == 63
     assert holders["g_inside"]["bytes"] == 800
     assert holders["g_tagged"]["bytes"] == 48

@@ -25,3 +25,25 @@ extern "C" void* sample_entry(std::size_t size) {
   *static_cast<volatile char*>(block) = 2;
   return block;
 }
+
+namespace sample {
+
+template <typename Value>
+struct Table {
+  Value* values = nullptr;
+};
+
+struct Session {};
+
+Table<Session> g_sessions;
+const Session* const* g_chosen = nullptr;
+typedef unsigned long counter_t;
+counter_t g_counters[16];
+
+namespace {
+__attribute__((used)) Table<const char*>* g_hidden = nullptr;
+}  // namespace
+
+__attribute__((abi_tag("cxx11"))) Session* g_tagged = nullptr;
+
+}  // namespace sample

@@ -17,6 +17,7 @@
 #include <random>
 
 #include "symbolize/demangle.hpp"
+#include "symbolize/variable_types.hpp"
 
 namespace heapwright::symbolize {
 namespace {
@@ -332,4 +333,22 @@ TEST(Demangle, LeavesWhatIsNoRustNameAsItIs) {
 }
 
 }  // namespace
+TEST(VariableTypes, AreAsInTheSource) {
+  const std::vector<std::string> names{"sample::g_sessions", "sample::g_chosen",
+                                       "sample::g_counters", "sample::(anonymous namespace)::g_hidden",
+                                       "sample::g_tagged",   "sample::g_missing"};
+  Object object;
+  object.path = SAMPLE_LIBRARY;
+  EXPECT_EQ(
+      variable_types(object, names, {}),
+      (std::vector<std::string>{"sample::Table<sample::Session>", "sample::Session**", "sample::counter_t[]",
+                                "sample::Table<char const*>*", "sample::Session*", ""}));
+}
+
+TEST(VariableTypes, AreNotKnownWithoutTheFile) {
+  Object object;
+  object.path = "/nowhere/libsample.so";
+  EXPECT_EQ(variable_types(object, std::vector<std::string>{"g_one"}, {}), std::vector<std::string>{""});
+}
+
 }  // namespace heapwright::symbolize

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,11 @@ class _Source:
         """Those that retain most, and what no single one does."""
         ordered = sorted(holders.all_of(self.held), key=lambda holder: -holder.bytes)
         return [holder for holder in ordered if holder.blocks][: self.report.top]
+
+    @cached_property
+    def variable_types(self) -> dict[tuple[str, str], str]:
+        """By module and variable."""
+        return holders.variable_types(self.report.trace, self.held)
 
     def held_sites(self) -> list[tuple[Site, Any]]:
         """What the holders retain, by site."""
@@ -153,6 +159,12 @@ def _figure(key: str, unit: str = "count", about: str = "") -> Column:
     return Column(key, unit, value=f"held.{key}", about=about)
 
 
+def _with_type(holder: Any, types: dict[tuple[str, str], str]) -> SimpleNamespace:
+    names = ("bytes", "blocks", "kind", "thread_id", "module", "symbol")
+    figures = {name: getattr(holder, name) for name in names}
+    return SimpleNamespace(**figures, type=types.get((holder.module, holder.symbol), ""))
+
+
 _HOLDERS = Table(
     "holders",
     (
@@ -166,9 +178,10 @@ _HOLDERS = Table(
         ),
         Column("thread_id", about="As the kernel numbers it; 0 = of no thread."),
         Column("module", "text"),
-        Column("symbol", "text", about='The variable; "" = not known.'),
+        Column("symbol", "text", about='The variable, or the function of a stack; "" = not known.'),
+        Column("type", WORD, "type", about='Of a variable, by debug info; "" = not known.'),
     ),
-    lambda source: source.holders(),
+    lambda source: [_with_type(one, source.variable_types) for one in source.holders()],
     about="Blocks and bytes that would go with the holder. Stacks and registers hold what nothing else does.",
 )  # fmt: skip
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model.block_types import BlockTypes
-from heapwright.model.holder_names import SEVERAL, name_of
-from heapwright.model.names import short_name
+from heapwright.model.holder_names import SEVERAL, VARIABLE, name_of
+from heapwright.model.names import short_name, short_type
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -51,6 +51,20 @@ def all_of(held: Held) -> list[Any]:
         kind=SEVERAL, thread_id=0, module="", symbol="", blocks=held.shared_blocks, bytes=held.shared_bytes
     )
     return [*held.holders, several]
+
+
+def variable_types(trace: Trace, held: Held) -> dict[tuple[str, str], str]:
+    """The types of variables that hold something, by module and name, as far as they are known."""
+    by_module: dict[str, list[str]] = {}
+    for one in held.holders:
+        if one.kind == VARIABLE and one.symbol:
+            by_module.setdefault(one.module, []).append(one.symbol)
+    return {
+        (module, name): short_type(found)
+        for module, names in by_module.items()
+        for name, found in zip(names, trace.variable_types(module, names), strict=True)
+        if found
+    }
 
 
 def by_type(report: Report, held: Held) -> dict[str, SimpleNamespace]:

@@ -33,6 +33,7 @@ from heapwright._native import (
     held_tree_of,
     kind_names,
     mapped_memory_of,
+    variable_types,
     write_named_copy,
     write_unnamed_copy,
 )
@@ -112,6 +113,7 @@ __all__ = [
     "number_sites",
     "open_reader",
     "snapshot_times",
+    "variable_types",
     "write_named_copy",
     "write_unnamed_copy",
 ]

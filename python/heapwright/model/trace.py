@@ -8,7 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from os import PathLike
+from os import PathLike, fsencode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import native
@@ -232,6 +232,14 @@ class Trace:
             held = value_of(Held, native.held_of(self._reader, time_ns))
             self._held[time_ns] = renamed(held, clean, clean, clean)
         return self._held[time_ns]
+
+    def variable_types(self, path: str, names: list[str]) -> list[str]:
+        """Of variables of an object, by its debug info; "" = not known."""
+        build_id = next((module.build_id for module in self.modules if module.path == path), None)
+        if build_id is None:
+            return [""] * len(names)
+        found = native.variable_types(fsencode(path), build_id, fsencode(self.debug_root), names)
+        return [clean(name) for name in found]
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         """A snapshot: columns of 64-bit numbers as bytes, and roots (kind, thread, module, variable)."""
