@@ -15,7 +15,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-all quick check wheel bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
+.PHONY: help setup setup-test build run test test-all quick check wheel release bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -90,6 +90,15 @@ check: setup-test ## layers, sizes, symbols, documents, formatting, types
 
 wheel: setup .venv/tools ## build a stripped manylinux wheel into dist/ and try it
 	@tools/build_wheel.sh
+
+release: wheel ## make wheel, Debian packages, tarball, container recipe, sums in dist/; install and use each in a chroot
+	@tools/setup.sh release
+	@.venv/bin/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['release'], sep='\n')" > .venv/requires.txt
+	@build/wheel-trial/bin/python -m pip install -q --disable-pip-version-check -r .venv/requires.txt
+	@build/wheel-trial/bin/python tools/make_release.py
+	@lintian --allow-root --fail-on error,warning dist/*.deb
+	@build/wheel-trial/bin/python tools/try_release.py
 
 bench: setup-test ## measure against heaptrack in the same run, then write docs/performance.md
 	@$(MAKE) --no-print-directory build TESTS=ON

@@ -7,6 +7,9 @@ if(HEAPWRIGHT_PYTHON OR NOT TARGET heapwright)
   return()
 endif()
 set_target_properties(heapwright PROPERTIES EXPORT_NAME heap)
+if(HEAPWRIGHT_HEAP_ONLY)  # what others link; a build folder and the wheel only preload it
+  set_target_properties(heapwright PROPERTIES SOVERSION 1)
+endif()
 set_target_properties(heapwright-static PROPERTIES EXPORT_NAME heap_static)
 install(TARGETS heapwright heapwright-static EXPORT heapwright-heap-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT heap

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# bin/heapwright of the tarball and of the Debian package: runs ../lib/heapwright with a Python that has its compiled
+# module. Nothing is put into the environment, which a recorded program inherits.
+lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/heapwright
+versions=@VERSIONS@
+for version in $versions; do
+  python=$(command -v "python$version") && exec "$python" "$lib/run.py" "$@"
+done
+python=$(command -v python3) || python=
+has=$([ -z "$python" ] || "$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+for version in $versions; do
+  [ "$has" != "$version" ] || exec "$python" "$lib/run.py" "$@"
+done
+echo "heapwright: needs Python $(echo "$versions" | sed 's/ /, /g'), found ${has:-none}; install it, or the wheel for yours" >&2
+exit 2

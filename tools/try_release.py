@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Installs each file of dist/ in a bare chroot of a Debian release, uses it, and says what was not tried.
+
+The chroots are made once by mmdebstrap, in build/roots, from the mirror that apt has; as root.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from make_release import newest
+from release_tree import ReleaseError, project, pythons_of, run, version
+from run_trixie import mirror
+
+# Suite -> the ways that must work; the packages and the compiled module are made for one release.
+SUITES = {
+    "bookworm": {"deb", "library", "development", "tarball", "wheel"},
+    "trixie": {"library", "development"},
+    "bullseye": set(),
+}
+limit_s = 600
+USE = "heapwright run --output /tmp/ls.heapwright --force -- ls / | grep -q '^complete'"
+PRELOAD = "LD_PRELOAD=libheapwright.so.1 cat /proc/self/maps | grep -q libheapwright.so.1"
+# Counts as linked only if the heap serves this program's malloc.
+PROGRAM = """#include <heapwright/heap.h>
+#include <stdlib.h>
+int main(void) {
+  heapwright_heap_statistics now;
+  void* block = malloc(1000000);
+  if (block == NULL || heapwright_heap_get_statistics(NULL, &now) != 0) return 2;
+  free(block);
+  return now.large_bytes >= 1000000 ? 0 : 1;
+}
+"""
+COMPILE = "gcc statistics.c -o statistics $(pkg-config --cflags --libs heapwright) && ./statistics"
+APT = "apt-get update -qq && apt-get install -y -qq --no-install-recommends"
+
+
+def ways(python: str, name: str) -> dict[str, str]:
+    """Name -> what a user types, in /tmp, where dist/'s files lie."""
+    unpack = f"tar xzf {name}.tar.gz && mv {name} /srv/moved && export PATH=/srv/moved/bin:$PATH"
+    return {
+        "deb": f"{APT} ./heapwright_*.deb >/dev/null && {USE}"
+        " && test -s /usr/share/man/man1/heapwright-record.1.gz"
+        " && heapwright --completion bash | diff - /usr/share/bash-completion/completions/heapwright"
+        " && apt-get purge -y -qq heapwright >/dev/null && test ! -e /usr/lib/heapwright",
+        "library": f"{APT} ./libheapwright1_*.deb >/dev/null && {PRELOAD}",
+        "development": f"{APT} gcc libc6-dev pkg-config ./libheapwright1_*.deb ./libheapwright-dev_*.deb"
+        f" >/dev/null && {PRELOAD} && {COMPILE}",
+        "tarball": f"{APT} python3 >/dev/null && {unpack} && {USE}",
+        "wheel": f"{APT} python3-venv >/dev/null && {python} -m venv /srv/venv"
+        " && /srv/venv/bin/pip install -q --no-index --find-links wheels heapwright"
+        f" && export PATH=/srv/venv/bin:$PATH && {USE}",
+    }
+
+
+def make_root(suite: str) -> Path:
+    archive = project / f"build/roots/{suite}.tar"
+    if archive.exists():
+        return archive
+    if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
+        raise ReleaseError("only root can make a chroot, with mmdebstrap, which Debian has a package of")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    made = archive.with_suffix(".new.tar")
+    run("mmdebstrap", "--variant=minbase", suite, made, mirror())
+    made.rename(archive)
+    return archive
+
+
+def lay_root(archive: Path, root: Path, out: Path, wheels: Path) -> None:
+    run("tar", "-C", root, "-xf", archive)
+    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    for pattern in ("*.deb", f"heapwright-{version}-linux-*.tar.gz"):
+        for file in out.glob(pattern):
+            shutil.copy(file, root / "tmp")
+    (root / "tmp/statistics.c").write_text(PROGRAM, encoding="utf-8")
+    shutil.copytree(wheels, root / "tmp/wheels")
+
+
+def say(root: Path, command: str) -> tuple[int, str]:
+    """Exit code and output of a shell's command in the chroot, with mounts that end with it."""
+    script = (
+        f"mount --rbind /proc {root}/proc && mount --rbind /dev {root}/dev && mkdir -p {root}/srv/work && "
+        f"exec chroot {root} env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "
+        'DEBIAN_FRONTEND=noninteractive sh -c "cd /tmp && $0"'
+    )
+    ended = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=limit_s,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def verdict(suite: str, way: str, code: int, said: str) -> tuple[bool, str]:
+    """Whether that is as it should be, and what to print."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if code == 0:
+        return True, "installed and used"
+    if way not in SUITES[suite]:
+        wanted = ("Depends", "needs Python", "not found")
+        return (
+            True,
+            f"refused: {next((line for line in lines if any(word in line for word in wanted)), lines[-1])}",
+        )
+    return False, f"exit code {code}: {' / '.join(lines)[-500:]}"
+
+
+def try_suite(suite: str, out: Path, wheels: Path, python: str, only: list[str]) -> int:
+    failed = 0
+    try:
+        archive = make_root(suite)
+    except ReleaseError as error:
+        print(f"{suite:9} not tried: {error}")
+        return 0
+    for way, command in ways(python, f"heapwright-{version}-linux-x86_64").items():
+        if only and way not in only:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "root"
+            root.mkdir()
+            lay_root(archive, root, out, wheels)
+            is_well, text = verdict(suite, way, *say(root, command))
+        failed += not is_well
+        print(f"{suite:9} {way:12} {'' if is_well else 'FAILED '}{text}", flush=True)
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=project / "dist")
+    parser.add_argument("--suites", nargs="+", default=list(SUITES), choices=list(SUITES))
+    parser.add_argument("--ways", nargs="+", default=[], choices=list(ways("", "")))
+    chosen = parser.parse_args()
+    try:
+        run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=chosen.out)
+        wheel = newest(chosen.out, f"heapwright-{version}-*manylinux*.whl")
+        with tempfile.TemporaryDirectory() as folder:
+            run(sys.executable, "-m", "pip", "download", "-q", "-d", folder, wheel)
+            python = f"python{pythons_of(wheel)[0]}"
+            failed = sum(
+                try_suite(suite, chosen.out.resolve(), Path(folder), python, chosen.ways)
+                for suite in chosen.suites
+            )
+    except ReleaseError as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 2
+    tool = next((name for name in ("docker", "podman", "buildah") if shutil.which(name)), "")
+    why = f"{tool} needs a registry, which is not used here" if tool else "no container tool here"
+    print(f"container not tried: {why}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
