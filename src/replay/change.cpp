@@ -48,6 +48,12 @@ std::uint32_t wait_of(const Detail& detail) {
                           std::to_string(longest_wait_ms) + ", as deferred_free:100");
 }
 
+std::uint32_t interval_of(const Detail& detail) {
+  if (const auto interval_ms = number_in(detail.text, longest_interval_ms)) return interval_ms;
+  throw trace::TraceError("trim takes the milliseconds between two calls of malloc_trim, 1 to " +
+                          std::to_string(longest_interval_ms) + ", as trim:1000");
+}
+
 std::string phase_of(const Detail& detail) {
   if (!detail.is_given) return "";
   const bool is_phase = detail.text.size() > phase_word.size() && detail.text.starts_with(phase_word);
@@ -113,6 +119,8 @@ void add_part(std::string_view text, ChangeRequest& request) {
     part.number = room_of(detail);
   } else if (part.change == Change::deferred_free) {
     part.number = wait_of(detail);
+  } else if (part.change == Change::trim) {
+    part.number = interval_of(detail);
   } else if (part.change == Change::arena) {
     phase = phase_of(detail);
   } else if (part.change == Change::buffer_cache) {
@@ -135,6 +143,12 @@ bool ChangeRequest::defers_frees() const noexcept {
                      [](const ChangePart& part) { return part.change == Change::deferred_free; });
 }
 
+std::size_t ChangeRequest::trim() const noexcept {
+  const auto found = std::find_if(parts.begin(), parts.end(),
+                                  [](const ChangePart& part) { return part.change == Change::trim; });
+  return static_cast<std::size_t>(found - parts.begin());
+}
+
 ChangeRequest changes_of(std::string_view text) {
   ChangeRequest request;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -142,6 +156,9 @@ ChangeRequest changes_of(std::string_view text) {
     add_part(text.substr(begin, end - begin), request);
     begin = end + 1;
   }
+  const auto trims = std::count_if(request.parts.begin(), request.parts.end(),
+                                   [](const ChangePart& part) { return part.change == Change::trim; });
+  if (trims > 1) throw trace::TraceError("one trim fits into one --change");
   if (request.parts.size() > most_parts) {
     throw trace::TraceError("at most " + std::to_string(most_parts) + " changes fit into one --change");
   }

@@ -23,14 +23,15 @@ enum class Change : std::uint32_t {
   buffer_cache,
   segregate,
   deferred_free,
-  exit_policy
+  exit_policy,
+  trim
 };
 
 struct ChangeName {
   Change change;
   std::string_view name;
 };
-inline constexpr std::array<ChangeName, 8> change_names = {{
+inline constexpr std::array<ChangeName, 9> change_names = {{
     {Change::arena, "arena"},
     {Change::node_pool, "node_pool"},
     {Change::reserve, "reserve"},
@@ -39,10 +40,11 @@ inline constexpr std::array<ChangeName, 8> change_names = {{
     {Change::segregate, "segregate"},
     {Change::deferred_free, "deferred_free"},
     {Change::exit_policy, "exit_policy"},
+    {Change::trim, "trim"},
 }};
 
 // One change of a plan. number: for small_vector the bytes inside the owner; for deferred_free the
-// milliseconds that a block waits.
+// milliseconds that a block waits; for trim those between two calls of malloc_trim.
 struct ChangePart {
   Change change = Change::none;
   std::uint32_t number = 0;
@@ -66,6 +68,7 @@ inline constexpr std::uint32_t largest_room = 4096;
 // An idle background thread of heapwright::deferred_free checks at this interval.
 inline constexpr std::uint32_t usual_wait_ms = 10;
 inline constexpr std::uint32_t longest_wait_ms = 60'000;
+inline constexpr std::uint32_t longest_interval_ms = 3'600'000;
 // For a buffer_cache, per thread.
 inline constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 40U;
 inline constexpr std::uint32_t most_cached_buffers = 65'536;
@@ -81,6 +84,8 @@ struct ChangeRequest {
   bool has_phase(std::size_t part) const noexcept { return part < phases.size() && !phases[part].empty(); }
   bool has_phases() const noexcept;
   bool defers_frees() const noexcept;
+  // The first trim's number; parts.size(): none.
+  std::size_t trim() const noexcept;
   // 0: none.
   std::uint8_t part_of(std::uint32_t stack) const noexcept {
     return stack < part_of_stack.size() ? part_of_stack[stack] : std::uint8_t{0};
@@ -96,7 +101,7 @@ struct ChangeCounts {
   std::uint64_t blocks = 0;  // served differently, or spared a call
   std::uint64_t bytes = 0;   // requested, of these
   // arena: number of resets; reserve: steps of growth avoided; small_vector: calls avoided; deferred_free:
-  // rows of frees.
+  // rows of frees; trim: calls of malloc_trim.
   std::uint64_t events = 0;
   std::uint64_t freed_by_others = 0;  // by another thread than the allocating one
   std::uint64_t moved_by_others = 0;  // reallocated by another thread, and so left with the heap

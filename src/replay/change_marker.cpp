@@ -23,6 +23,8 @@ const char* why_nothing(Change change) noexcept {
       return "no block of these sites is that small, or none is allocated there";
     case Change::deferred_free:
       return "no block of these sites is freed, or none is made there";
+    case Change::trim:
+      return "the recording ends before the first call of malloc_trim, or has no reading of its memory";
     case Change::exit_policy:
       return "no block of these sites is freed after the last one that is made there";
     default:
@@ -287,6 +289,13 @@ void ChangeMarker::freed(const WaitingFree& free, bool by_caller) noexcept {
   counts_[free.part].freed_by_caller += by_caller ? 1 : 0;
 }
 
+Operation ChangeMarker::trim(std::size_t part) noexcept {
+  ++counts_[part].events;
+  Operation operation;
+  set_kind(operation, static_cast<std::uint8_t>(trace::EventKind::malloc_trim_));
+  return operation;
+}
+
 void ChangeMarker::end_phase(std::uint32_t lane, const std::string& name) {
   constexpr std::size_t most_names = 8;
   if (ended_phases_.size() < most_names) ended_phases_.insert(name);
@@ -334,7 +343,11 @@ void ChangeMarker::check(std::size_t part) const {
         "no thread that makes blocks at these sites ends a phase " + request_.phases[part] +
         (known.empty() ? "; no phase ends in the recording" : "; phases that end there: " + known));
   }
-  if (counts_[part].blocks == 0) refuse_part(request_.parts[part].change, request_.parts.size());
+  const auto& counts = counts_[part];
+  const Change change = request_.parts[part].change;
+  if ((change == Change::trim ? counts.events : counts.blocks) == 0) {
+    refuse_part(change, request_.parts.size());
+  }
 }
 
 void ChangeMarker::finish(Header& header) {

@@ -66,6 +66,8 @@ class ChangeMarker {
   // The deferred frees; the caller reports each by freed().
   WaitingFrees& waiting() noexcept { return waiting_; }
   void freed(const WaitingFree& free, bool by_caller) noexcept;
+  // The operation by which a lane gives free memory back, of the trim with this number.
+  Operation trim(std::size_t part) noexcept;
   // The lane ends a phase.
   void end_phase(std::uint32_t lane, const std::string& name);
   // The blocks so far were allocated one after the other, whichever lane allocated them before a window.

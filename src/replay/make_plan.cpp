@@ -30,6 +30,7 @@ namespace {
 using trace::EventKind;
 
 constexpr unsigned most_workers = 2;
+constexpr std::uint64_t ns_per_ms = 1'000'000;
 // Prefetch distance: a memory access takes as long as this many rows.
 constexpr std::size_t rows_ahead = 12;
 constexpr std::uint64_t events_worth_a_thread = 100'000;
@@ -49,6 +50,8 @@ class Planner {
         lanes_(schedule.thread_of_lane.size()),
         defers_frees_(change.defers_frees()),
         has_phases_(change.has_phases()),
+        trim_(change.trim()),
+        trim_every_ns_(trim_ < change.parts.size() ? change.parts[trim_].number * ns_per_ms : 0),
         main_lane_(main_lane_of(source, schedule)),
         marks_(choose_marks(source, window)),
         ends_(lane_ends_of(source, schedule, main_lane_)),
@@ -67,6 +70,7 @@ class Planner {
     current_ = main_lane_;
     header_.begin_ns = window.from_ns;
     header_.end_ns = std::min(last_ns_of(source), window.to_ns);
+    if (trim_every_ns_ != 0) set_next_trim(window.from_ns);
     if (defers_frees_) header_.background_lane = lanes_ + 1;
     if (has_times) program_time_.emplace(source.metadata(), lanes_ + 2);
   }
@@ -243,10 +247,11 @@ class Planner {
   }
 
   // Upper bounds: the first lane starts and joins all others; any lane may have to take all marks, and begins
-  // measuring once; a call whose address was not seen to be freed is two operations. A deferred free is one
-  // more, by its own thread or by the background lane.
+  // measuring once, and may give memory back before each mark; a call whose address was not seen to be freed
+  // is two operations. A deferred free is one more, by its own thread or by the background lane.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
-    std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size() + (window_.is_part() ? 1 : 0)});
+    std::vector<PlanWriter::LaneBound> bounds(
+        lanes_ + 1, {0, (trim_every_ns_ != 0 ? 2 : 1) * marks_.size() + (window_.is_part() ? 1 : 0)});
     if (defers_frees_) bounds.push_back({});
     bounds[main_lane_].operations += 2 * lanes_ + (defers_frees_ ? 1 : 0);
     for (std::size_t lane = 0; lane < lanes_; ++lane) bounds[lane].thread = schedule.thread_of_lane[lane];
@@ -294,7 +299,21 @@ class Planner {
     if (now < TouchedPages::least_bytes) small_bytes_ += now;
   }
 
+  // On multiples of the interval, whatever the window.
+  void set_next_trim(std::uint64_t now_ns) noexcept {
+    next_trim_ns_ = (now_ns / trim_every_ns_ + 1) * trim_every_ns_;
+  }
+
+  // Only before marks: they are where the memory is compared, and have times while no thread calls.
+  void trim_before(std::uint64_t mark_ns) {
+    if (mark_ns < next_trim_ns_) return;
+    set_due(current_, mark_ns);
+    writer_.add(current_, changes_.trim(trim_));
+    set_next_trim(mark_ns);
+  }
+
   void add_mark() {
+    trim_before(marks_[next_mark_].time_ns);
     touched_.pass_mark();
     header_.small_bytes = std::max(header_.small_bytes, small_bytes_);
     writer_.add(current_, control(take_mark, next_mark_++));
@@ -429,7 +448,10 @@ class Planner {
   Window window_;
   std::size_t lanes_;  // with events
   bool defers_frees_;
-  bool has_phases_;  // requested by a change
+  bool has_phases_;              // requested by a change
+  std::size_t trim_;             // the change's part
+  std::uint64_t trim_every_ns_;  // 0: never
+  std::uint64_t next_trim_ns_ = UINT64_MAX;
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;
   std::vector<LaneEnd> ends_;

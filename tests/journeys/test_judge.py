@@ -52,3 +52,20 @@ def test_a_report_for_people_is_checked_unless_it_is_told_not_to(
     said = " ".join(done.stdout.split())
     assert "measured by replay: " in said and "CPU time −" in said, said
     assert kept.exists()
+
+
+def test_malloc_trim_is_judged_by_a_replay_as_other_remedies_are(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(collector.parent))
+    recording = record("keeps_pages", "untrimmed")
+    (file,) = recording.paths()
+    words = [command, "explain", str(file), "--check", "--json", "--question", "cause"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    document = json.loads(done.stdout)
+    first = document["questions"]["cause"]["remedies"][0]
+    assert (first["kind"], first["rank"], first["judged"]) == ("trim", 1, "measured"), first
+    real = recording.note("resident") - recording.note("trimmed")
+    assert first["returns_bytes"] == pytest.approx(real, rel=0.1)
+    said = next(one["text"] for one in document["summary"]["findings"] if one["question"] == "cause")
+    assert "less by malloc_trim(0) from time to time; measured by replay: −" in said

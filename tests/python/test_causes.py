@@ -18,6 +18,7 @@ from heapwright.explain.allocators import Allocator, allocator_of
 from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.cause_kinds import NAMES, Kinds, kinds_at
 from heapwright.explain.idle_memory import soon_ns, taken_again_bytes
+from heapwright.explain.ranking import ranked
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import Case, Remedy
 from heapwright.explain.replayed import ReplayedFigure
@@ -169,16 +170,21 @@ def refuted(one: Remedy) -> Remedy:
 
 def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     def best(**of: Remedy) -> str:
-        rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in of.values()]
-        return cause_words._best({"cause": "arenas", "remedies": rows})
+        rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in ranked([*of.values()], "scattered")]
+        return cause_words._best({"cause": "scattered", "remedies": rows, "is_leak": False})
 
     trim = Remedy("trim", "malloc_trim(0)", 70 * MEBIBYTE, "yes", "")
     arenas = Remedy("arenas", "MALLOC_ARENA_MAX=1", 17 * MEBIBYTE, "partly", "")
     by_trim = f"at most 70.0 MiB less by malloc_trim(0); {_COSTS}"
     assert best(arenas=arenas, trim=trim) == by_trim, "it returns most"
-    near = arenas._replace(bytes=40 * MEBIBYTE)
-    by_arenas = f"at most 40.0 MiB less by MALLOC_ARENA_MAX=1; {_ONE_LOCK}"
-    assert best(trim=trim, near=near) == by_arenas, "it needs no code"
+    more = arenas._replace(bytes=55 * MEBIBYTE)
+    assert best(more=more, trim=trim) == by_trim, "one call in the program is not much"
+    near = arenas._replace(bytes=65 * MEBIBYTE)
+    by_arenas = f"at most 65.0 MiB less by MALLOC_ARENA_MAX=1; {_ONE_LOCK}"
+    assert best(trim=trim, near=near) == by_arenas, "about as much, and it needs no code"
+    move = trim._replace(kind="move", what="f in a private heap", bytes=120 * MEBIBYTE)
+    assert best(move=move, near=near) == by_arenas, "half as much without code"
+    assert "private heap" in best(move=move._replace(bytes=140 * MEBIBYTE), near=near)
     assert best(trim=trim, near=refuted(near)) == by_trim
     assert best(near=refuted(near)) == "no setting returns it (a replay refutes MALLOC_ARENA_MAX=1)"
     assert best(near=near._replace(helps="unknown")) == "no setting returns it", "that is not known"
@@ -188,6 +194,36 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     assert best(near=measured) == (
         "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), CPU time not known"
     )
+    assert best(near=measured, trim=trim._replace(bytes=20 * MEBIBYTE)) == best(near=measured)
+    assert best(near=measured, trim=trim._replace(bytes=50 * MEBIBYTE)).endswith(_COSTS), (
+        "what was measured counts"
+    )
+
+
+def test_the_list_has_those_that_stand_first_and_the_causes_own_among_equals() -> None:
+    arenas = Remedy("arenas", "MALLOC_ARENA_MAX=1", 65 * MEBIBYTE, "yes", "")
+    pair = arenas._replace(kind="threshold", what="pair", bytes=64 * MEBIBYTE)
+    none = Remedy("allocator", "another allocator", None, "unknown", "")
+    found = [none, refuted(arenas._replace(what="other")), pair, arenas]
+    order = ranked(found, "arenas")
+    assert [(one.what, one.rank) for one in order] == [
+        ("MALLOC_ARENA_MAX=1", 1), ("pair", 2), ("other", 0), ("another allocator", 0),
+    ]  # fmt: skip
+    assert [one.what for one in ranked(found, "threshold")][:2] == ["pair", "MALLOC_ARENA_MAX=1"]
+    assert order[0].returns_bytes == 65 * MEBIBYTE
+    move, trim = (Remedy(kind, kind, 50 * MEBIBYTE, "yes", "") for kind in ("move", "trim"))
+    assert [one.kind for one in ranked([trim, move], "top")] == ["move", "trim"]
+    tried = ReplayedFigure("at the scan", "bytes", -49.0 * MEBIBYTE, -0.75, "better", "glibc")
+    trim = trim._replace(replayed=(tried,), judged="measured")
+    assert [one.kind for one in ranked([trim, move], "top")] == ["trim", "move"], "it was measured"
+    assert [one.kind for one in ranked([trim, move], "top", is_leak=True)] == ["move", "trim"]
+    less = ReplayedFigure("at the scan", "bytes", -9.0 * MEBIBYTE, -0.75, "better", "glibc")
+    slow = ReplayedFigure("peak", "bytes", 0, 0, "same", "glibc")
+    (measured,) = ranked([arenas._replace(replayed=(slow, less), judged="measured")], "")
+    assert (measured.rank, measured.returns_bytes) == (1, 9 * MEBIBYTE)
+    faster = less._replace(label="CPU time", unit="ns")
+    (no_memory,) = ranked([arenas._replace(replayed=(faster,), judged="measured")], "")
+    assert no_memory.rank == 0, "it returns nothing"
 
 
 def test_what_gives_memory_back_costs_the_page_faults_of_using_it_again() -> None:

@@ -34,6 +34,14 @@ TEST(Changes, AreReadFromOneWord) {
   EXPECT_EQ(changes_of("deferred_free:250").parts[0].number, 250u);
   EXPECT_FALSE(changes_of("arena+exit_policy").has_phases());
   EXPECT_FALSE(changes_of("arena+exit_policy").defers_frees());
+  EXPECT_EQ(changes_of("arena+trim:500").parts[1].number, 500u);
+  EXPECT_EQ(changes_of("arena+trim:500").trim(), 1u);
+  EXPECT_EQ(changes_of("arena").trim(), 1u) << "none";
+  for (const char* wrong : {"trim", "trim:", "trim:0", "trim:3600001", "trim:1.5"}) {
+    EXPECT_NE(refusal_of(wrong).find("milliseconds between two calls of malloc_trim"), std::string::npos)
+        << wrong;
+  }
+  EXPECT_NE(refusal_of("trim:5+trim:6").find("one trim"), std::string::npos);
   EXPECT_NE(refusal_of("arenas").find("no change arenas; there are: arena, node_pool"), std::string::npos);
   EXPECT_NE(refusal_of("").find("there are"), std::string::npos);
   EXPECT_NE(refusal_of("reserve:8").find("reserve takes nothing after a colon"), std::string::npos);

@@ -94,10 +94,10 @@ def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> tuple[Checked,
 def remedies_of(questions: Mapping[str, Any]) -> list[Remedy]:
     """Those that may be named on the first screen and that a replay can try."""
     found = [
-        Remedy(str(row["what"]), str(row["replay_set"]), "")
+        Remedy(str(row["replay_change"] or row["what"]), str(row["replay_set"]), str(row["replay_change"]))
         for row in questions["cause"].get("remedies", ())
-        if row["replay_set"] and row["helps"] in _HELPING
-    ][: _MOST_TRIED // 2]
+        if (row["replay_set"] or row["replay_change"]) and row["helps"] in _HELPING
+    ][: _MOST_TRIED - 1]
     found += [
         Remedy(
             str(row["replay_change"] or row["replay_set"]), str(row["replay_set"]), str(row["replay_change"])

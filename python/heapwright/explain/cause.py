@@ -25,14 +25,16 @@ from heapwright.explain.cause_words import (
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, soon_ns, taken_again_bytes
 from heapwright.explain.joint_pins import JointPins, joint_pins
 from heapwright.explain.question import Question
+from heapwright.explain.ranking import ranked
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import HELPS, KINDS, Case, Remedy
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.separation import SEPARATES, Separation, separations
 from heapwright.explain.settings import thread_cache_bytes
-from heapwright.explain.site_names import site_name
+from heapwright.explain.site_names import selector, site_name
 from heapwright.explain.tables import sites
 from heapwright.model.facts import HeapPart, PartHolder, PinAge, ThresholdRaise
+from heapwright.model.readings import reading_at
 from heapwright.model.sites import Site
 from heapwright.report import units, widgets
 from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
@@ -40,6 +42,7 @@ from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 # Memory outside the heap of more than half of the total is named from this size on.
 _WORTH_OTHERS_BYTES = 32 << 20
 _PAGE_BYTES = 4096
+_MOST_TRIMS, _TRIM_NS = 4, 1_000_000_000
 
 # OTHERS in a fork child, to which its parent's heap is unknown.
 _INHERITED = "not the heap, or inherited at the fork"
@@ -211,14 +214,52 @@ def _remedies(source: _Source) -> list[Remedy]:
     peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks
     fault_ns = page_faults.cost_each_ns(source.report)
     large_ns = int(large.bytes / _PAGE_BYTES * fault_ns)
-    case = Case(source.kinds, raises, source.sites, peak_bytes, large.calls, large_ns, fault_ns, source.joint)
-    found = remedies(case)
-    return [_judged(source.report, one) for one in found]
+    case = Case(
+        source.kinds,
+        raises,
+        source.sites,
+        peak_bytes,
+        large.calls,
+        large_ns,
+        fault_ns,
+        source.joint,
+        _trim_every_ms(source),
+        _move_change(source),
+        source.kinds.idle_bytes(source.taken_again_bytes),
+    )
+    found = [_judged(source.report, one) for one in remedies(case)]
+    return ranked(found, source.kinds.largest, _is_leak(source, {}))
+
+
+def remedies_of(report: Report) -> list[Remedy]:
+    """The ranked list; empty where free memory is not the problem to fix."""
+    return _remedies(_source(report))
+
+
+def _trim_every_ms(source: _Source) -> int:
+    """Up to four calls until the reading that shows the scan's memory, none more often than each second. The
+    last one is right before that reading: a replay calls malloc_trim there."""
+    assert source.kinds is not None
+    samples = source.report.trace.memory_samples
+    times_ns = [sample.time_ns for sample in samples]
+    resident = [sample.resident_anonymous_bytes for sample in samples]
+    reading = reading_at(times_ns, resident, source.kinds.moment.time_ns)
+    if reading < 0:
+        return 0
+    at_ns = times_ns[reading]
+    return at_ns // 1_000_000 // max(1, min(_MOST_TRIMS, at_ns // _TRIM_NS))
+
+
+def _move_change(source: _Source) -> str:
+    if source.report.facts.spreads is not None or not source.sites:
+        return ""
+    sites = [source.report.sites[of] for of in source.joint.sites] if source.joint else [source.sites[0][0]]
+    return f"{private_heap.RULE.change}@{','.join(dict.fromkeys(map(selector, sites)))}"
 
 
 def _judged(report: Report, remedy: Remedy) -> Remedy:
     """With what a replay measured of it: memory at the scan, where that was asked for."""
-    figures = report.replayed.get(remedy.what, ())
+    figures = report.replayed.get(remedy.replay_change or remedy.what, ())
     is_asked = any(one.label == replayed.AT_SCAN for one in figures)
     asked = [one for one in figures if one.unit == "ns" or one.label == replayed.AT_SCAN or not is_asked]
     judged = replayed.judgement(replayed.records(asked), 0, remedy.bytes or 0, report.base_ns)
@@ -276,6 +317,13 @@ REMEDY_COLUMNS = (
     Column("what", "text"),
     Column("why", "text"),
     Column("replay_set", "text", about="Argument of replay --set that tries it; empty: none."),
+    Column("replay_change", "text", about="Argument of replay --change that tries it; empty: none."),
+    Column(
+        "rank",
+        "count",
+        about="From 1 on, best first: what returns most at an acceptable cost. 0: no help, or refuted.",
+    ),
+    Column("returns_bytes", "bytes", about="As measured by a replay at the scan, or else the bound."),
     Column(
         "replayed",
         Many(replayed.COLUMNS),

@@ -72,6 +72,10 @@ class Kinds(NamedTuple):
         """Heap memory besides live blocks and their rounding."""
         return sum(self.bytes_of[kind] for kind in FREE)
 
+    def idle_bytes(self, taken_again_bytes: int) -> int:
+        """Free memory beside blocks and in whole pages that is not needed again soon."""
+        return max(0, self.moment.partly_free_bytes + self.moment.free_page_bytes - taken_again_bytes)
+
     @property
     def largest(self) -> str:
         """The kind of free memory with most bytes."""

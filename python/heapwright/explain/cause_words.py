@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
-from heapwright.explain.remedy import GIVING_BACK, SETTINGS, TOGETHER
+from heapwright.explain.remedy import GIVING_BACK, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.explain.settings import ARENA_MAX
 from heapwright.report import units, widgets
@@ -15,8 +17,6 @@ WORTH_BYTES = 1 << 20
 WORTH_SHARE = 0.25
 # Share of resident memory: a kind besides the cause that its size does not exclude.
 PART = 0.1
-# A setting that returns this share of the most is preferred to code; remedies this near are about equal.
-_NO_CODE, _NEAR = 0.5, 0.9
 # Share of what a site pins that is due to the alignment of its blocks.
 _APART = 0.5
 
@@ -24,16 +24,6 @@ _APART = 0.5
 NOTHING = "nothing to fix: "
 # Places it first on the first screen: above all shares.
 _FIRST = 1.0
-# The remedy specific to a kind.
-_CURES = {
-    "threshold": "threshold",
-    "arenas": "arenas",
-    "kept": "decay",
-    "scattered": "move",
-    "top": "move",
-    "untrimmed": "trim",
-    "huge_pages": "huge_pages",
-}
 
 
 def sentence(answer: Answer) -> str:
@@ -128,39 +118,14 @@ def price(remedy: Answer) -> str:
 
 
 def best_remedy(answer: Answer) -> Answer | None:
-    """The remedy that returns most, or a setting that returns about half of that: it needs no code.
-
-    Of about equal ones, a setting that keeps the memory is itself the cause, and the cause's own remedy
-    comes next.
-    """
-    helping = [
-        one
-        for one in answer["remedies"]
-        if (one["helps"] in ("yes", "partly") and one["judged"] != replayed.REFUTED)
-        or (one["helps"] == "unknown" and one["judged"] == replayed.MEASURED)
-    ]
-    most = max(map(_returned, helping), default=0)
-    settings = [one for one in helping if one["kind"] in SETTINGS and _returned(one) >= _NO_CODE * most]
-    most = max(map(_returned, settings), default=most)
-    near = [one for one in settings or helping if _returned(one) >= _NEAR * most]
-    own = ("unset", _CURES.get(answer["cause"]))
-    near.sort(key=lambda one: (own.index(one["kind"]) if one["kind"] in own else len(own), -_returned(one)))
-    return near[0] if near else None
-
-
-def _returned(remedy: Answer) -> float:
-    """Bytes, as measured at the scan, or else the bound."""
-    if remedy["judged"] != replayed.MEASURED:
-        return float(remedy["bytes"] or 0)
-    measured = [one for one in remedy["replayed"] if one["unit"] == "bytes" and one["verdict"] == "better"]
-    at_scan = [one for one in measured if one["figure"] == replayed.AT_SCAN]
-    return max((-one["difference"] for one in at_scan or measured), default=0.0)
+    """The first of the ranked list."""
+    return next((one for one in answer["remedies"] if one["rank"] == 1), None)
 
 
 def _gain(remedy: Answer) -> str:
     """The upper bound of what it returns, or what was measured."""
     if remedy["judged"] == replayed.MEASURED:
-        return units.size(int(_returned(remedy)))
+        return units.size(remedy["returns_bytes"])
     return f"at most {units.size(remedy['bytes'])}"
 
 
@@ -208,8 +173,12 @@ def _tried(remedy: Answer) -> str:
     """What a replay measured, or how to measure it."""
     if remedy["replayed"]:
         return f"; {replayed.in_words(remedy['replayed'])}"
-    is_open = remedy["replay_set"] and remedy["helps"] in ("yes", "partly", "unknown")
-    return f"; heapwright replay FILE --set {remedy['replay_set']} measures it" if is_open else ""
+    if remedy["helps"] not in ("yes", "partly", "unknown"):
+        return ""
+    if remedy["replay_set"]:
+        return f"; heapwright replay FILE --set {remedy['replay_set']} measures it"
+    change = remedy["replay_change"]
+    return f"; heapwright replay FILE --change {shlex.quote(change)} measures it" if change else ""
 
 
 def findings(answer: Answer) -> list[Finding]:

@@ -49,7 +49,7 @@ def _trim(case: Case) -> Remedy:
         f"returns whole free pages anywhere in the heap, but not the {beside} beside live blocks; "
         f"{TAKEN_AGAIN}",
         _beyond_trim(case),
-    )
+    )._replace(replay_change=f"trim:{case.trim_every_ms}" if case.trim_every_ms else "")
     doubtful = kinds.doubtful_end_bytes
     if doubtful < PARTLY * kinds.free_bytes or not doubtful:
         return found

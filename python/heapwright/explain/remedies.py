@@ -12,7 +12,8 @@ from itertools import chain
 
 from heapwright.explain.glibc_remedies import given_back_at_end, is_kept_at_end, of_glibc
 from heapwright.explain.joint_pins import JointPins
-from heapwright.explain.remedy import HELPS, PARTLY, TOGETHER, Case, Remedy, judged, priced, set_already
+from heapwright.explain.ranking import ranked
+from heapwright.explain.remedy import PARTLY, TOGETHER, Case, Remedy, judged, priced, set_already
 from heapwright.explain.separation import Separation
 from heapwright.explain.settings import ARENA_MAX, HUGE_PAGES, TAKEN_AGAIN
 from heapwright.explain.site_names import site_name
@@ -28,11 +29,10 @@ _HUGE = (
 
 
 def remedies(case: Case) -> list[Remedy]:
-    """Remedies that help come first, most bytes first."""
+    """Best first, as far as bounds tell."""
     family = case.kinds.allocator.family
     found = [*_OF.get(family, _other)(case), *_for_any(case)]
-    found = [priced(case, one) for one in found]
-    return sorted(found, key=lambda of: (HELPS.index(of.helps), -(of.bytes or 0)))
+    return ranked([priced(case, one) for one in found], case.kinds.largest)
 
 
 def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
@@ -104,7 +104,8 @@ def _for_any(case: Case) -> list[Remedy]:
 
 
 def _moved_together(case: Case, of: JointPins) -> Remedy:
-    most, least = of.saves_most_bytes, of.saves_least_bytes
+    most = min(of.saves_most_bytes, case.idle_bytes)
+    least = min(of.saves_least_bytes, most)
     found = judged(
         case,
         "move",
@@ -113,7 +114,7 @@ def _moved_together(case: Case, of: JointPins) -> Remedy:
         f"at least {units.size(least)}: no single site keeps it, they do together",
         f"{units.size(most)} at most: no few sites keep the rest",
     )
-    return found._replace(least_bytes=least)
+    return found._replace(least_bytes=least, replay_change=case.move_change)
 
 
 def _without_huge_pages(case: Case) -> str:
@@ -127,7 +128,8 @@ def _without_huge_pages(case: Case) -> str:
 
 def _moved(case: Case, site: Site, of: Separation) -> Remedy:
     what = f"blocks of {site_name(site)} in a pool or private heap"
-    most, least = of.saves_most_bytes, of.saves_least_bytes
+    most = min(of.saves_most_bytes, case.idle_bytes)
+    least = min(of.saves_least_bytes, most)
     if of.separates == "no":
         why = (
             f"not separable: it makes long-lived and temporary blocks; its own heap needs its peak size, "
@@ -140,7 +142,9 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
         if is_glibc and of.held_bytes < of.pinned_bytes
         else ""
     )
+    change = case.move_change
     if is_kept_at_end(of):
+        change = ""  # a setting as well, which no change of a replay has
         what += f", {TOGETHER} {given_back_at_end(case.kinds.allocator.settings)[1]}"
         trim = f"; a private heap alone returns {units.size(least)}, the heap's end keeps the rest"
         least += of.kept_bytes
@@ -151,7 +155,7 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
         most,
         f"at least {units.size(least)}: its survivors need {units.size(of.usable_bytes)}{trim}",
         f"{units.size(most)} at most: no single site keeps the rest",
-    )
+    )._replace(replay_change=change)
 
 
 def _of_mimalloc(case: Case) -> list[Remedy]:

@@ -3,6 +3,7 @@
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -45,9 +46,10 @@ _PAGE_BYTES = 4096
 class Remedy(NamedTuple):
     """bytes: upper bound of the returned memory at the scan; None: not known. least_bytes: the certain part.
 
-    replay_set: the argument of replay --set that tries it; "": none. judged: what a replay says of the bound.
+    replay_set, replay_change: the argument of replay --set or --change that tries it; "": none. judged: what
+    a replay says of the bound.
     again_ns: CPU time of the page faults if all that it returns is used once again; 0: it costs none, or not
-    known.
+    known. rank, returns_bytes: by ranking.py.
     """
 
     kind: str
@@ -57,9 +59,12 @@ class Remedy(NamedTuple):
     why: str
     least_bytes: int = 0
     replay_set: str = ""
+    replay_change: str = ""
     replayed: Sequence[ReplayedFigure] = ()
     judged: str = BOUND
     again_ns: int = 0
+    rank: int = 0
+    returns_bytes: int = 0
 
 
 class Case(NamedTuple):
@@ -68,6 +73,9 @@ class Case(NamedTuple):
     peak_bytes: peak of live usable bytes. fault_ns: what a page fault costs; 0: not known.
     large_blocks: made in the heap since a free raised the threshold. large_ns: what their pages would cost if
     they were mapped separately; 0: not known.
+    trim_every_ms: how often a replay calls malloc_trim; 0: the memory at the scan was not read.
+    move_change: the argument of replay --change that moves the blocks of the group or of the first site.
+    idle_bytes: free memory that is not needed again soon.
     """
 
     kinds: Kinds
@@ -78,6 +86,9 @@ class Case(NamedTuple):
     large_ns: int = 0
     fault_ns: float = 0.0
     joint: JointPins | None = None
+    trim_every_ms: int = 0
+    move_change: str = ""
+    idle_bytes: int = sys.maxsize
 
 
 def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) -> Remedy:

@@ -18,7 +18,9 @@ from heapwright.model.sites import Site
 from heapwright.report import units
 
 # Another change follows; names of functions and libraries may also contain a +.
-_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
+_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@|trim:\d+(?:\+|$))")
+# Concerns no call site.
+_TRIM = re.compile(r"trim:[^@+]*|trim")
 
 # small_vector leaves out the larger owners; reserve takes a block's last capacity, while a program requests
 # what it needs.
@@ -97,6 +99,8 @@ def parse(text: str, trace: Trace) -> Change:
 
 def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
     """The change and its sites."""
+    if _TRIM.fullmatch(words):
+        return words, []
     name, separator, selectors = words.partition("@")
     wanted = [part for part in _parts(selectors) if part]
     if not separator or not name or not wanted:
@@ -176,6 +180,7 @@ def _about_events(record: Mapping[str, Any]) -> str:
             f"{units.size(record['most_waiting_bytes'])} waited"
         ),
         "exit_policy": "the time to find what to free is not included",
+        "trim": f"malloc_trim(0) is called {units.counted(count, 'time')}, by the thread that called last",
     }
     return words.get(record["change"], "")
 
@@ -190,7 +195,10 @@ def _about_others(record: Mapping[str, Any]) -> str:
 def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
     """The effect of the change, or of its part, in one line."""
     done = _DONE.get(record["change"], "changed")
-    parts = [f"{units.counted(record['changed_blocks'], 'block')} {done}", _about_events(record)]
+    blocks = (
+        "" if record["change"] == "trim" else f"{units.counted(record['changed_blocks'], 'block')} {done}"
+    )
+    parts = [blocks, _about_events(record)]
     if record["freed_by_others"]:
         parts.append(_about_others(record))
     if record["moved_by_others"]:

@@ -21,6 +21,7 @@ from heapwright.measure.program import RunFailedError, run_both_for_documents, r
 from heapwright.measure.runner import Arm
 from heapwright.measure.verdict import UNKNOWN, side_of
 from heapwright.model import Trace
+from heapwright.model.readings import reading_at
 from heapwright.replay import clocks, decision, fidelity, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
@@ -257,11 +258,11 @@ class Quick:
     def _then(
         self, plan: Document, truth: fidelity.Fidelity | None, reference: Arm, arm: Arm
     ) -> Document | None:
-        """Memory at the mark nearest to the asked moment."""
+        """Memory at the mark that shows the asked moment."""
         marks_ns = plan["mark_ns"]
         if self._moment_ns < 0 or truth is None or not marks_ns:
             return None
-        at = min(range(len(marks_ns)), key=lambda mark: abs(marks_ns[mark] - self._moment_ns))
+        at = reading_at(marks_ns, plan["recorded_bytes"], self._moment_ns)
         before, now = (float(one.runs[0]["mark_bytes"][at]) for one in (reference, arm))
         recorded = float(plan["recorded_bytes"][at])
         error = abs(recorded - before - truth.beside_heap_bytes)

@@ -265,3 +265,17 @@ def test_a_cache_has_limits_and_a_policy_of_ones_choice(
     (line,) = capsys.readouterr().err.splitlines()
     assert "policy=NAME of learnt_cutoff fixed_cutoff_256" in line
     assert line.endswith("not 'policy=lru'")
+
+
+def test_trims_concern_no_site() -> None:
+    change = changes.parse("trim:500", made_sites())
+    assert (change.words, change.stacks, change.parts[0].sites) == ("trim:500", bytes(5), ())
+    both = changes.parse("arena@main+trim:500", made_sites())
+    assert (both.words, list(both.stacks)) == ("arena+trim:500", [1, 0, 0, 0, 0])
+    first = changes.parse("trim:500+arena@main", made_sites())
+    assert (first.words, list(first.stacks)) == ("trim:500+arena", [2, 0, 0, 0, 0])
+    counts = {key: [0] for key in changes._COUNTS} | {"change_events": [3]}
+    (record,) = changes.as_records(change, counts)
+    assert (
+        changes.note(record) == "trim:500: malloc_trim(0) is called 3 times, by the thread that called last"
+    )

@@ -96,7 +96,7 @@ class _Source:
         worth = [
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
-        self.proposals = _code_before_settings(_one_a_site(worth))[: report.top]
+        self.proposals = _code_before_settings(_one_a_site(_without_doubtful(report, worth)))[: report.top]
         if any(proposal.rule is private_heap.RULE for proposal in self.proposals):
             leaks = leak_signs.likely(report)
             self.proposals = [
@@ -143,6 +143,16 @@ def _replay_change(of: evidence.Evidence, rule: Rule, advice: Advice) -> str:
     selectors = dict.fromkeys(site_names.selector(of.report.sites[site]) for site in advice.sites)
     number = f":{advice.change_bytes}" if advice.change_bytes else ""
     return f"{rule.change}{number}@{','.join(selectors)}"
+
+
+def _without_doubtful(report: Report, found: Sequence[Proposal]) -> list[Proposal]:
+    """Without fewer arenas where the list of remedies for free memory says that these do not help, or that it
+    is not known."""
+    if not any(one.rule is arena_count.RULE for one in found):
+        return list(found)
+    arenas = [one for one in cause.remedies_of(report) if one.kind == "arenas"]
+    is_doubtful = arenas and not arenas[0].rank
+    return [one for one in found if not (is_doubtful and one.rule is arena_count.RULE)]
 
 
 def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:

@@ -88,4 +88,5 @@ mallopt(M_ARENA_MAX, 1);
 std::thread(serve).join();""",
     unsampled="knowing which pages hold blocks takes every block",
     stands_beside=True,
+    of_resident=True,
 )

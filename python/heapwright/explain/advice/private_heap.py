@@ -22,11 +22,11 @@ _LEAST_BLOCKS = 16
 def _find(of: Evidence) -> Iterator[Advice]:
     if of.scan_with_most_free is None:
         return
-    number, moment = of.scan_with_most_free
+    number, _ = of.scan_with_most_free
     kinds = kinds_at(of.report, number)
     lasted = lasted_ns(of.report, kinds, number)
     brief = lasted < BRIEF_SHARE * of.report.trace.end.time_ns
-    free_bytes = moment.partly_free_bytes + moment.free_page_bytes - taken_again_bytes(of.report, kinds)
+    free_bytes = kinds.idle_bytes(taken_again_bytes(of.report, kinds))
     joint = joint_pins(of.report, kinds, number)
     if joint is not None:
         yield from _together(of, joint, free_bytes, brief)
