@@ -77,8 +77,7 @@ class Scan {
       const bool is_older = range.kind == trace::RootKind::older_blocks;
       if ((range.is_libc || is_older) && is_chunk_header(to, word)) return;
       if (is_older && finder_.find(at) != BlockFinder::none) return;  // a block that is scanned itself
-      const std::string symbol =
-          range.variables != nullptr ? range.variables->name_at(at - range.bias) : range.function;
+      const std::string symbol = range.names != nullptr ? range.names->at(at - range.bias) : range.function;
       if (range.is_libc && symbol == "main_arena") return;
       add_root_edge({range.kind, range.thread_id, range.module, symbol}, to, word);
     });

@@ -2,12 +2,12 @@
 #include "collect/module_variables.hpp"
 
 #include <fcntl.h>
-#include <gelf.h>
 #include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "collect/demangled.hpp"
 
@@ -15,6 +15,7 @@ namespace heapwright::collect {
 namespace {
 
 constexpr std::uint64_t segment_page_bytes = 4096;
+constexpr std::uint64_t most_thread_local_bytes = 1U << 30U;  // more is damage
 constexpr std::size_t most_variables = 1U << 20;
 
 // Calls visit(symbol, name) for each symbol of the table.
@@ -48,12 +49,10 @@ ModuleVariables::ModuleVariables(const std::string& path) {
   for (std::size_t index = 0; index < segments && index < 0xffff; ++index) {
     GElf_Phdr header;
     if (gelf_getphdr(elf.get(), static_cast<int>(index), &header) == nullptr) return;
-    const std::uint64_t end = header.p_vaddr + header.p_memsz;
-    if (header.p_type == PT_TLS) thread_local_bytes_ = header.p_memsz + header.p_align;
-    if (header.p_type != PT_LOAD || end < header.p_vaddr) continue;
-    if (!has_base) base_ = header.p_vaddr / segment_page_bytes * segment_page_bytes;
-    has_base = true;
-    if ((header.p_flags & PF_W) != 0) writable_.push_back({header.p_vaddr, end});
+    if (header.p_type == PT_LOAD && !std::exchange(has_base, true)) {
+      base_ = header.p_vaddr / segment_page_bytes * segment_page_bytes;
+    }
+    read_segment(header);
   }
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
@@ -62,23 +61,48 @@ ModuleVariables::ModuleVariables(const std::string& path) {
                           (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM);
     if (!is_table) continue;
     for_symbols(elf.get(), section, header, [this](const GElf_Sym& symbol, const char* name) {
-      const bool is_variable = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF &&
-                               symbol.st_size != 0 && variables_.size() < most_variables;
-      if (is_variable) variables_.push_back({symbol.st_value, symbol.st_value + symbol.st_size, name});
+      const int type = GELF_ST_TYPE(symbol.st_info);
+      VariableNames& names = type == STT_TLS ? thread_local_names_ : names_;
+      const bool is_variable = (type == STT_OBJECT || type == STT_TLS) && symbol.st_shndx != SHN_UNDEF &&
+                               symbol.st_size != 0 && names.size() < most_variables;
+      if (is_variable) names.add(symbol.st_value, symbol.st_value + symbol.st_size, name);
     });
   }
+  names_.sort();
+  thread_local_names_.sort();
+}
+
+void ModuleVariables::read_segment(const GElf_Phdr& header) {
+  const std::uint64_t end = header.p_vaddr + header.p_memsz;
+  if (header.p_type == PT_LOAD && end >= header.p_vaddr && (header.p_flags & PF_W) != 0) {
+    writable_.push_back({header.p_vaddr, end});
+  }
+  if (header.p_type != PT_TLS || header.p_memsz > most_thread_local_bytes) return;
+  const std::uint64_t align = std::max<std::uint64_t>(header.p_align, 1);
+  thread_local_bytes_ = header.p_memsz + align;
+  if (align > segment_page_bytes || header.p_vaddr % align != 0) return;
+#if defined(__x86_64__)
+  // The psABI's: below the thread pointer, the program's own next to it.
+  thread_local_begin_ = -static_cast<std::int64_t>((header.p_memsz + align - 1) / align * align);
+#else
+  constexpr std::uint64_t thread_control_bytes = 16;
+  thread_local_begin_ = static_cast<std::int64_t>((thread_control_bytes + align - 1) / align * align);
+#endif
+}
+
+void VariableNames::sort() {
   std::stable_sort(variables_.begin(), variables_.end(),
                    [](const Variable& a, const Variable& b) { return a.begin < b.begin; });
 }
 
-std::string ModuleVariables::name_at(std::uint64_t address) const {
+std::string VariableNames::at(std::uint64_t address) const {
   auto after =
       std::upper_bound(variables_.begin(), variables_.end(), address,
                        [](std::uint64_t at, const Variable& variable) { return at < variable.begin; });
   // A large variable may contain smaller ones' names.
   for (int step = 0; step < 4 && after != variables_.begin(); ++step) {
     --after;
-    if (address < after->end) return demangled(after->name.c_str());
+    if (address < after->end) return demangled(after->symbol.c_str());
   }
   return {};
 }

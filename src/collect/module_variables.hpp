@@ -2,11 +2,35 @@
 // Where an executable file keeps its variables, and their names. Any file may be given.
 #pragma once
 
+#include <gelf.h>
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heapwright::collect {
+
+// Names by address.
+class VariableNames {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end, std::string symbol) {
+    variables_.push_back({begin, end, std::move(symbol)});
+  }
+  std::size_t size() const noexcept { return variables_.size(); }
+  // After the last one was added.
+  void sort();
+  // Demangled; empty: not known.
+  std::string at(std::uint64_t address) const;
+
+ private:
+  struct Variable {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::string symbol;
+  };
+  std::vector<Variable> variables_;  // by begin
+};
 
 class ModuleVariables {
  public:
@@ -23,19 +47,22 @@ class ModuleVariables {
   std::uint64_t base() const noexcept { return base_; }
   // Of its thread-local variables, alignment included.
   std::uint64_t thread_local_bytes() const noexcept { return thread_local_bytes_; }
-  // The variable at an address, demangled; empty: not known.
-  std::string name_at(std::uint64_t address) const;
+  // Of the program itself: where its thread-local variables begin, from the thread pointer on; 0: not known.
+  std::int64_t thread_local_begin() const noexcept { return thread_local_begin_; }
+  const VariableNames& names() const noexcept { return names_; }
+  const VariableNames& thread_local_names() const noexcept {
+    return thread_local_names_;
+  }  // from that begin on
 
  private:
-  struct Variable {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::string name;
-  };
+  void read_segment(const GElf_Phdr& header);
+
   std::vector<Segment> writable_;
   std::uint64_t base_ = 0;
   std::uint64_t thread_local_bytes_ = 0;
-  std::vector<Variable> variables_;  // by begin
+  std::int64_t thread_local_begin_ = 0;
+  VariableNames names_;
+  VariableNames thread_local_names_;
 };
 
 }  // namespace heapwright::collect

@@ -35,7 +35,7 @@ std::uint32_t ObjectTypes::of(std::uint64_t first_word) {
 
 std::uint32_t ObjectTypes::find(std::uint64_t first_word, const Module& module) {
   constexpr std::string_view prefix = "vtable for ";
-  std::string name = module.variables->name_at(first_word - module.bias);
+  std::string name = module.variables->names().at(first_word - module.bias);
   if (!name.starts_with(prefix)) return 0;
   name.erase(0, prefix.size());
   const auto [found, is_new] = by_name_.try_emplace(name, static_cast<std::uint32_t>(names_.size() + 1));

@@ -98,6 +98,13 @@ bool pays_to_copy_ahead(const PageRanges& memory) {
   return bytes >= least_bytes;
 }
 
+// As it is called in the list of mappings.
+std::string program_of(const std::string& folder) {
+  char path[4096];
+  const ssize_t bytes = readlink((folder + "/exe").c_str(), path, sizeof path);
+  return bytes < 0 ? std::string() : std::string(path, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace
 
 RootFolder::RootFolder(const std::string& folder)
@@ -157,6 +164,7 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
   image.mappings = parse_mappings(read_file(folder + "/maps"));
   image.threads = process.threads();
+  image.program = program_of(folder);
   add_modules(folder, image.mappings, image.modules);
   const PageRanges memory = memory_with_pointers(folder, image.mappings);
   const tracee::WordCopy::Range copied_values =

@@ -47,6 +47,7 @@ struct ProcessImage {
   std::vector<trace::Mapping> mappings;
   std::vector<tracee::StoppedThread> threads;
   KnownModules modules;
+  std::string program;  // its path within the process
   std::shared_ptr<const RootFolder> root;
   std::unique_ptr<tracee::WordCopy> words;  // that can be pointers
   // Copied before the process stood still, for the kernel tells what changes.

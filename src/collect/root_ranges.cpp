@@ -94,7 +94,7 @@ void RootRanges::add_modules() {
         cover(range);
         continue;
       }
-      RootRange root{range, trace::RootKind::data, 0, mapping.name, {}, &variables, bias, false};
+      RootRange root{range, trace::RootKind::data, 0, mapping.name, {}, &variables.names(), bias, false};
       root.is_libc = is_libc(mapping.name);
       add(std::move(root));
     }
@@ -102,24 +102,38 @@ void RootRanges::add_modules() {
 }
 
 void RootRanges::add_threads() {
-  for (const tracee::StoppedThread& thread : image_.threads) {
-    const trace::Mapping* const mapping = mapping_at(thread.thread_pointer);
-    if (mapping == nullptr) continue;
-    const std::uint64_t before = thread_local_bytes_ + thread_local_reserve_bytes;
-    RootRange root;
-    root.kind = trace::RootKind::thread_local_;
-    root.thread_id = static_cast<std::uint64_t>(thread.id);
-    root.range = {std::max(mapping->begin, thread.thread_pointer - std::min(before, thread.thread_pointer)),
-                  std::min(mapping->end, thread.thread_pointer + thread_record_bytes)};
-    // A stack may reach up to here: then only what the modules need is certain.
-    if (thread.stack_pointer < root.range.end && thread.stack_pointer >= root.range.begin) {
-      const std::uint64_t certain =
-          thread.thread_pointer - std::min(thread_local_bytes_, thread.thread_pointer);
-      root.range.begin = thread.stack_pointer < certain ? certain : thread.thread_pointer;
-    }
-    add(std::move(root));
-  }
+  for (const tracee::StoppedThread& thread : image_.threads) add_thread_local(thread);
   for (const tracee::StoppedThread& thread : image_.threads) add_thread(thread);
+}
+
+void RootRanges::add_thread_local(const tracee::StoppedThread& thread) {
+  const trace::Mapping* const mapping = mapping_at(thread.thread_pointer);
+  if (mapping == nullptr) return;
+  const std::uint64_t before = thread_local_bytes_ + thread_local_reserve_bytes;
+  RootRange root;
+  root.kind = trace::RootKind::thread_local_;
+  root.thread_id = static_cast<std::uint64_t>(thread.id);
+  root.range = {std::max(mapping->begin, thread.thread_pointer - std::min(before, thread.thread_pointer)),
+                std::min(mapping->end, thread.thread_pointer + thread_record_bytes)};
+  // A stack may reach up to here: then only what the modules need is certain.
+  if (thread.stack_pointer < root.range.end && thread.stack_pointer >= root.range.begin) {
+    const std::uint64_t certain =
+        thread.thread_pointer - std::min(thread_local_bytes_, thread.thread_pointer);
+    root.range.begin = thread.stack_pointer < certain ? certain : thread.thread_pointer;
+  }
+  const auto program = image_.modules.find(image_.program);
+  if (program != image_.modules.end() && program->second->thread_local_begin() != 0) {
+    const ModuleVariables& variables = *program->second;
+    RootRange own = root;
+    own.module = image_.program;
+    own.names = &variables.thread_local_names();
+    own.bias = thread.thread_pointer + static_cast<std::uint64_t>(variables.thread_local_begin());
+    own.range = {std::max(own.bias, root.range.begin),
+                 std::min(own.bias + variables.thread_local_bytes(), root.range.end)};
+    if (variables.thread_local_begin() < 0) own.range.end = std::min(own.range.end, thread.thread_pointer);
+    add(std::move(own));
+  }
+  add(std::move(root));
 }
 
 // Its stack.

@@ -19,9 +19,9 @@ struct RootRange {
   trace::RootKind kind = trace::RootKind::mapping;
   std::uint64_t thread_id = 0;
   std::string module;
-  std::string function;                        // of `stack`: whose frame it is
-  const ModuleVariables* variables = nullptr;  // of `data`
-  std::uint64_t bias = 0;                      // of the module's addresses
+  std::string function;                  // of `stack`: whose frame it is
+  const VariableNames* names = nullptr;  // of `data` and `thread_local_`
+  std::uint64_t bias = 0;                // of the names' addresses
   bool is_libc = false;
 };
 
@@ -36,6 +36,7 @@ class RootRanges {
  private:
   void add_modules();
   void add_threads();
+  void add_thread_local(const tracee::StoppedThread& thread);
   void add_thread(const tracee::StoppedThread& thread);
   void add_stack(const RootRange& stack, const tracee::StoppedThread& thread);
   void add_mappings();

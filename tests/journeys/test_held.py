@@ -50,7 +50,7 @@ def test_lost_blocks_are_the_planted_ones(tmp_path: Path, options: tuple[str, ..
 
 def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     path, _ = recorded(tmp_path, programs / "plants_graph", 500)
-    holders = {row["symbol"]: row for row in held(path)["holders"] if row["kind"] == "variable"}
+    holders = {row["symbol"]: row for row in held(path)["holders"] if row["symbol"]}
     assert holders["g_sessions"]["blocks"] == 1 + 3 * 500, "the map, and a node, a string and its text each"
     assert holders["g_sessions"]["type"] == "std::map<int, std::string*>&"
     assert holders["g_list"]["blocks"] == 500
@@ -59,6 +59,7 @@ def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     assert holders["g_inside"]["bytes"] == 800
     assert holders["g_tagged"]["bytes"] == 48
     assert holders["g_function"]["blocks"] == 3, "the function, what it has, and the shared node"
+    assert holders["t_held"]["blocks"] == 1
     kinds = {row["kind"]: row for row in held(path)["holders"]}
     assert {"thread-local", "mapping", "stack"} <= kinds.keys()
     assert kinds["stack"]["symbol"] == "wait_with_block()", "the frame of a function that waits in others"

@@ -156,7 +156,7 @@ def test_thread_local_variables_are_told_from_the_stack_below_them(tmp_path: Pat
         assert snapshot(program.pid).returncode == 0
         os.kill(program.pid, signal.SIGKILL)
     (row,) = [row for row in held(path)["held"] if row["bytes"] == 1000]
-    assert row["holder"].startswith("thread-local of thread ")
+    assert row["holder"].startswith("t_own of thread ")
 
 
 def test_holders_can_be_browsed(tmp_path: Path) -> None:

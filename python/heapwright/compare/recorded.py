@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from heapwright.compare.matching import Key, Known, is_unnamed, library_of
 from heapwright.model import Facts, Latency, Location, Trace
-from heapwright.model.holder_names import KINDS, OF_THREADS, SEVERAL, name_of
+from heapwright.model.holder_names import SEVERAL, name_of
 from heapwright.model.names import short_name
 from heapwright.model.plumbing import is_plumbing
 from heapwright.model.selectors import selected
@@ -109,12 +109,8 @@ def _held(trace: Trace) -> Figures | None:
     program = trace.metadata.program
     found: Figures = {"lost": held.lost_bytes, name_of(SEVERAL, 0, "", ""): held.shared_bytes}
     for one in held.holders:
-        if one.kind in OF_THREADS:
-            function = f"{one.symbol} on the " if one.symbol else ""
-            name = f"{function}{KINDS[one.kind]} of any thread"
-        else:
-            module = "the program" if one.module == program else one.module
-            name = name_of(one.kind, 0, module, one.symbol)
+        module = "the program" if one.module == program else one.module
+        name = name_of(one.kind, 0, module, one.symbol)
         found[name] = found.get(name, 0) + one.bytes
     return found
 
