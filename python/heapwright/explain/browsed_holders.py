@@ -64,6 +64,15 @@ class HolderTrees:
             if number:
                 self._below.setdefault(parent, []).append(number)
 
+    def retained(self) -> dict[str, array[int]]:
+        """By node: its parent, and each measure of what would go with it."""
+        parents = self._columns["parent"]
+        found = {name: array("Q", self._columns[name]) for name in _MEASURES}
+        for weights in found.values():
+            for number in range(len(weights) - 1, 0, -1):  # each is behind its parent
+                weights[parents[number]] += weights[number]
+        return {"parent": parents, **found}
+
     def root(self, measure: str, end: str, text: str) -> HolderNode:
         """The whole; text: of the blocks on whose way some name has it."""
         del end

@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 from heapwright.explain.report import Report
-from heapwright.page import head, packing, sections, slow
+from heapwright.page import head, held, packing, sections, slow
 from heapwright.page.data import Data, data_of
 from heapwright.report import units
 from heapwright.report.markup import STYLES, policy, tag
@@ -27,7 +27,7 @@ _STYLE_FILES = (
     _PARTS / "paper.css",
 )
 _SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.js", "bar.js", "memory.js",
-            "icicle.js", "sites.js", "growth.js", "pages.js", "causes.js", "latency.js",
+            "icicle.js", "sites.js", "holders.js", "growth.js", "pages.js", "causes.js", "latency.js",
             "lifetimes.js", "threads.js", "slow.js", "keys.js", "print.js", "main.js")  # fmt: skip
 
 
@@ -57,6 +57,7 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
         first=head.first(summary, questions),
         memory_lead=_memory_lead(own),
         cutoff=tag("p", _cutoff(own), class_="note") if own["cutoff"] else "",
+        held=held.panel(own["held"]),
         no_pages=_no_pages(report),
         no_latency=_no_latency(own),
         latency_lead=" Frees are not included: which of them belong to the selection is not known."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from heapwright.explain import over_time, slow_calls, slow_causes
 from heapwright.explain.report import Report
 from heapwright.model.values import Columns
-from heapwright.page import call_paths, occupancy
+from heapwright.page import call_paths, held, occupancy
 from heapwright.page.bridge import Bridge
 from heapwright.page.packing import Pack
 
@@ -62,6 +62,7 @@ def data_of(report: Report, answers: Answers, rows_limit: int) -> Data:
         "phases": _phases(answers),
         "lifetimes": _lifetimes(report),
         "growth": _growth(answers, paths),
+        "held": held.data_of(report),
         "slowFromNs": slow_calls.SLOW_FROM_NS,
         "causes": [(name, slow_causes.evidence_of(cause)) for cause, name in enumerate(slow_causes.CAUSES)],
         "isSampled": report.facts.spreads is not None,

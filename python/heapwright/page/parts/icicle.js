@@ -102,8 +102,8 @@ function openBox(box) {
 }
 
 // Arrows go from box to box as they lie.
-function nextBox(from, key) {
-  const { boxes } = icicle, box = boxes[from], middle = box.x + box.width / 2;
+function nextBox(boxes, from, key) {
+  const box = boxes[from], middle = box.x + box.width / 2;
   const holds = (other) => other.x <= middle && other.x + other.width >= middle;
   const row = boxes.map((other, at) => [other, at]).filter(([other]) => other.depth === box.depth);
   if (key === "ArrowDown") return boxes.findIndex((other) => other.depth === box.depth + 1 && other.x >= box.x - 1e-9);
@@ -130,7 +130,7 @@ function startIcicle() {
       state.root = Math.max(0, treeOf().parent[state.root]);
       changed("tree");
     } else if (event.key.startsWith("Arrow")) {
-      node.querySelector(`[data-at="${nextBox(Number(at), event.key)}"]`)?.focus();
+      node.querySelector(`[data-at="${nextBox(icicle.boxes, Number(at), event.key)}"]`)?.focus();
     } else return;
     event.preventDefault();
     event.stopPropagation();

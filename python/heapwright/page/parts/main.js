@@ -47,7 +47,7 @@ async function start() {
   groupSites(false);
   readAddress();
   document.body.classList.add("alive");
-  for (const begin of [startBar, startMemory, startIcicle, startSites, startGrowth, startPages, startLatency, startThreads, startSlow,
+  for (const begin of [startBar, startMemory, startIcicle, startSites, startHolders, startGrowth, startPages, startLatency, startThreads, startSlow,
     startLifetimes, startKeys, startFindings, startPrint, startSize]) begin();
   addEventListener("hashchange", openAnswer);
   openAnswer();

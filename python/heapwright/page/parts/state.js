@@ -2,7 +2,7 @@
 const state = { first: 0, last: 0, measure: "live", usual: "live", query: "", group: -1, isUp: false, isByLine: false, root: 0 };
 const watchers = [];
 
-// Calls draw when one of these parts of the state has changed: span, measure, query, group, tree, size.
+// Calls draw when one of these parts of the state has changed: span, measure, query, group, tree, size, holders.
 // panel: what it draws in; while that is out of sight, it is drawn when there is time.
 function follow(panel, wants, draw) { watchers.push({ panel: byId(panel), wants, draw, isStale: false }); }
 
