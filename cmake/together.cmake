@@ -24,7 +24,7 @@ endif()
 # Not those that define a name of another file of their folder, or in larger units of another file in these.
 set(alone "")
 if(HEAPWRIGHT_CORE)
-  set(alone analyze/held collect/heap_snapshot collect/processor_sampler)
+  set(alone analyze/held collect/changed_pages collect/heap_snapshot collect/processor_sampler)
 endif()
 foreach(file
     ${alone}

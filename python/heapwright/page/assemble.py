@@ -28,7 +28,8 @@ _STYLE_FILES = (
 )
 _SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.js", "bar.js", "memory.js",
             "icicle.js", "sites.js", "holders.js", "growth.js", "pages.js", "causes.js", "latency.js",
-            "lifetimes.js", "threads.js", "slow.js", "keys.js", "print.js", "main.js")  # fmt: skip
+            "lifetimes.js", "threads.js", "slow.js", "folding.js",
+            "keys.js", "print.js", "main.js")  # fmt: skip
 
 
 def render(report: Report, document: dict[str, Any], max_bytes: int = MAX_BYTES) -> str:

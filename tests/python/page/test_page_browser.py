@@ -231,6 +231,23 @@ def test_no_width_needs_scrolling_sideways(opened: Opened, pins: Path, width: in
     assert overflow(page) <= 0
 
 
+def test_tables_are_whole_on_a_phone(opened: Opened, pins: Path) -> None:
+    """What is too wide for a phone is a list of labelled figures; on a wide screen it is a table again."""
+    page = opened(pins, viewport={"width": 390, "height": 844})
+    for details in page.locator("#answers > details").all():
+        details.locator("summary").first.click()
+    wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    page.wait_for_function(f"{wide} === 0")
+    cells = page.locator("#answer-lifetimes .folded tbody tr").first.locator("td")
+    labels = [cell.get_attribute("data-label") for cell in cells.all()]
+    headings = page.locator("#answer-lifetimes .folded thead th").all_text_contents()
+    assert labels == headings and len(labels) > 3
+    assert page.locator("#answer-lifetimes .folded thead").is_hidden()
+    page.set_viewport_size({"width": 1440, "height": 844})
+    drawn(page)
+    assert page.locator("#answer-lifetimes .folded thead").is_visible()
+
+
 def test_colours_follow_the_system_and_can_be_switched(opened: Opened, pins: Path) -> None:
     page = opened(pins, color_scheme="dark")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -48,7 +48,7 @@ async function start() {
   readAddress();
   document.body.classList.add("alive");
   for (const begin of [startBar, startMemory, startIcicle, startSites, startHolders, startGrowth, startPages, startLatency, startThreads, startSlow,
-    startLifetimes, startKeys, startFindings, startPrint, startSize]) begin();
+    startLifetimes, startFolding, startKeys, startFindings, startPrint, startSize]) begin();
   addEventListener("hashchange", openAnswer);
   openAnswer();
   changed("span", "measure", "query", "group", "tree", "size");
