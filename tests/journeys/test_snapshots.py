@@ -120,7 +120,8 @@ def test_two_recordings_are_compared_by_holder(tmp_path: Path) -> None:
         [command, "compare", *paths, "--json"], capture_output=True, check=True, timeout=120
     )
     rows = {row["name"]: row for row in json.loads(done.stdout)["holders"]}
-    assert rows.keys() == {"g_sessions of the program", "g_list of the program", "lost"}
+    grown = {f"{name} of the program" for name in ("g_sessions", "g_list", "g_intrusive")}
+    assert rows.keys() == {*grown, "lost"}
     assert rows["g_list of the program"]["difference"] == 300 * 24
     lost = [held(path)["lost_bytes"] for path in paths]
     assert [rows["lost"]["a"], rows["lost"]["b"]] == lost

@@ -3,6 +3,7 @@
 // Argument: a scale for the numbers of blocks.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "heapwright/arena.hpp"
 
 struct Node {
   Node* next = nullptr;
@@ -30,6 +33,21 @@ std::uintptr_t g_tagged = 0;
 void** g_mapped = nullptr;
 std::function<int()>* g_function = nullptr;
 thread_local Node* t_held = nullptr;
+
+// In a list that goes through the middle of its items.
+struct Hook {
+  Hook* next = nullptr;
+};
+struct Item {
+  std::uint64_t value[3] = {};
+  Hook hook;
+};
+Hook* g_intrusive = nullptr;
+// Never destroyed.
+heapwright::arena& g_arena = *new heapwright::arena;
+Node** g_in_arena = nullptr;
+void** g_shared_memory = nullptr;
+std::atomic<bool> g_is_in_register = false;
 
 // What was written to the block stays written, even if nothing reads it.
 [[gnu::always_inline]] inline Node* kept(Node* node) {
@@ -61,6 +79,24 @@ struct Shared {
   const auto held = std::make_shared<Node>();
   g_function = new std::function<int()>([held] { return static_cast<int>(held->value); });
   t_held = new Node;
+}
+
+[[gnu::noinline]] void hold_in_odd_places(int scale) {
+  for (int i = 0; i < scale; ++i) {
+    auto* const item = new Item;
+    item->hook.next = g_intrusive;
+    g_intrusive = &item->hook;
+  }
+  g_in_arena = g_arena.create<Node*>(new Node);
+  g_shared_memory =
+      static_cast<void**>(mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  g_shared_memory[500] = std::malloc(72);
+}
+
+// A text that is stored in the string itself, to which it points.
+[[gnu::noinline]] void lose_short_string() {
+  [[maybe_unused]] auto* volatile text = new std::string("short");
+  text = nullptr;
 }
 
 [[gnu::noinline]] void lose_one() {
@@ -108,9 +144,28 @@ bool g_is_ready = false;
   g_told.wait(lock, [&] { return held == nullptr; });
 }
 
+// Runs for ever: its block is held by a register alone.
+[[gnu::noinline]] void run_with_block() {
+  Node* held = new Node;
+#if defined(__x86_64__)
+  asm volatile(
+      "movb $1, %1\n"
+      "1: pause\n"
+      "jmp 1b"
+      : "+r"(held), "=m"(g_is_in_register));
+#else
+  asm volatile("" : "+r"(held));
+  g_is_in_register = true;
+  for (;;) asm volatile("" : "+r"(held));
+#endif
+}
+
 int main(int, char** arguments) {
   const int scale = std::atoi(arguments[1]);
   hold_many(scale);
+  hold_in_odd_places(scale);
+  std::thread(run_with_block).detach();
+  while (!g_is_in_register) std::this_thread::yield();
   std::thread(wait_with_block).detach();
   {
     std::unique_lock lock(g_mutex);
@@ -120,7 +175,8 @@ int main(int, char** arguments) {
   lose_list(scale);
   for (int i = 0; i < scale; ++i) lose_ring();
   for (int i = 0; i < scale; ++i) lose_shared();
+  for (int i = 0; i < scale; ++i) lose_short_string();
   wipe_stack();
-  std::printf("lost %d %d\n", 6 * scale, scale);
+  std::printf("lost %d %d\n", 7 * scale, scale);
   return 0;
 }

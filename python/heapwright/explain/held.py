@@ -147,10 +147,11 @@ def _shape(row: Any) -> str:
     if row.table_blocks >= _MOST * row.blocks:
         return "table"
     if row.linked_blocks >= _MOST * (row.blocks - 1):
-        return "list or tree"
-    return "hash table" if row.linked_blocks + row.table_blocks >= _MOST * row.blocks else ""
+        return "list"
+    return "hash" if row.linked_blocks + row.table_blocks >= _MOST * row.blocks else ""
 
 
+_TYPE_LETTERS = 40
 _UNKNOWN_TYPE = "not known"
 _TYPES = Column("types", Many("text"), about="What the blocks are, as far as it is known; most bytes first.")
 
@@ -165,6 +166,12 @@ def _with_type(holder: Any, types: dict[tuple[str, str], str]) -> SimpleNamespac
     return SimpleNamespace(**figures, type=types.get((holder.module, holder.symbol), ""))
 
 
+def _typed(holder: str, type_: str) -> str:
+    """A variable and its type, as in the source."""
+    short = type_ if len(type_) <= _TYPE_LETTERS else f"{type_[: _TYPE_LETTERS - 1]}…"
+    return f"{holder}: {short}" if type_ else holder
+
+
 _HOLDERS = Table(
     "holders",
     (
@@ -175,11 +182,12 @@ _HOLDERS = Table(
         Column(
             "holder", WORD, "held by",
             lambda row, _: name_of(row.kind, row.thread_id, row.module, row.symbol),
+            text=lambda row, _: _typed(row["holder"], row["type"]),
         ),
         Column("thread_id", about="As the kernel numbers it; 0 = of no thread."),
         Column("module", "text"),
         Column("symbol", "text", about='The variable, or the function of a stack; "" = not known.'),
-        Column("type", WORD, "type", about='Of a variable, by debug info; "" = not known.'),
+        Column("type", "text", about='Of a variable, by debug info; "" = not known.'),
     ),
     lambda source: [_with_type(one, source.variable_types) for one in source.holders()],
     about="Blocks and bytes that would go with the holder. Stacks and registers hold what nothing else does.",
