@@ -20,6 +20,7 @@ struct LiveHeap {
   std::vector<std::uint64_t> usable;       // by block
   std::vector<std::uint32_t> young;        // blocks, whose call returned at young_since_ns or later
   std::vector<AddressRange> own_mappings;  // by address, disjoint
+  AddressRange sampled_set;                // of the recorder, whose pointers hold nothing
   bool has_every_block = true;             // false: others may be live as well
 };
 

@@ -238,9 +238,6 @@ void check_together(const Options& options) {
   if (options.free_stacks && !options.stacks) {
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
   }
-  if (options.snapshots.any() && options.sample_mean_bytes != 0) {
-    throw UsageError("--snapshot needs every block: leave out --sample");
-  }
   if (options.print_json && options.output_pattern == "-") {
     throw UsageError("--json and --output - both mean standard output; use --summary FILE");
   }

@@ -316,16 +316,19 @@ SnapshotSource ProcessRecording::snapshot_source() {
   return {name_.process_id, watch_.folder(), [this] { return write_calls(); },
           [this] {
             const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
-            return is_from_start && context_.switches.all().empty() && context_.switches.is_on() &&
-                   dropped() == 0;
+            const bool is_whole = context_.options.sample_mean_bytes == 0;
+            return is_whole && is_from_start && context_.switches.all().empty() &&
+                   context_.switches.is_on() && dropped() == 0;
           },
           context_.options.unaligned_pointers};
 }
 
 std::string ProcessRecording::write_calls() {
   if (name_.is_elsewhere) return "it is in another PID namespace";
+  if (context_.options.sample_mean_bytes != 0 && context_.options.process != 0) {
+    return "a sampled recording of a process that ran already does not have every block";
+  }
   if (context_.output_descriptor >= 0) return "the recording is not an ordinary file";
-  if (context_.options.sample_mean_bytes != 0) return "a sampled recording does not have every block";
   for (int pass = 0; pass < final_passes; ++pass) {
     if (drain().slots == 0) break;
   }
@@ -356,6 +359,7 @@ void ProcessRecording::roll(bool has_room) {
     write_waiting();  // a block may be dropped only together with its free: both are in the file by now
     if (!file_.is_failed()) roller_->begin(file_.bytes(), now_ns);
   }
+  if (snapshots_.is_scanning()) return;  // it reads the file that would be replaced
   if (!roller_->is_done() && (has_room || !roller_->is_under_way())) return;
   write_pending();
   if (std::optional<RolledTrace> rolled = roller_->finish(file_.bytes())) switch_to(*rolled);

@@ -11,6 +11,7 @@
 #include "trace/block.hpp"
 #include "trace/event_rows.hpp"
 #include "trace/format.hpp"
+#include "trace/heap_graph.hpp"
 #include "trace/record_codec.hpp"
 
 namespace heapwright::collect {
@@ -108,6 +109,9 @@ void RolledTrace::Making::write_tables(trace::Writer& writer) const {
   std::vector<trace::RefaultRun> refaults = old_.refaults();
   std::erase_if(refaults, is_before);
   writer.write(std::span<const trace::RefaultRun>(refaults));
+  // The last snapshot: its blocks are known by themselves.
+  const std::vector<std::uint64_t> snapshots = trace::heap_graph_times(old_);
+  if (!snapshots.empty()) trace::write_heap_graph(trace::read_heap_graph(old_, snapshots.back()), writer);
   const std::span<const trace::MemorySample> samples = old_.memory_samples();
   const auto later = std::partition_point(samples.begin(), samples.end(),
                                           [this](const auto& sample) { return sample.time_ns < from_ns_; });

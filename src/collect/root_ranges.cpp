@@ -26,6 +26,7 @@ bool is_libc(const std::string& path) {
 
 RootRanges::RootRanges(const ProcessImage& image, const LiveHeap& heap, StackFrames& frames)
     : image_(image), heap_(heap), frames_(frames) {
+  if (heap_.sampled_set.begin < heap_.sampled_set.end) cover(heap_.sampled_set);
   add_modules();
   add_threads();
   add_mappings();

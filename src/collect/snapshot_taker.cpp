@@ -112,7 +112,9 @@ std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
                     now_ns,
                     is_last ? UINT64_MAX : now_ns - std::min(now_ns, young_ns),
                     is_glibc(text_of(block_.allocator)),
-                    source_.has_every_block()};
+                    source_.has_every_block(),
+                    {block_.sampled_set_begin.load(std::memory_order_relaxed),
+                     block_.sampled_set_end.load(std::memory_order_relaxed)}};
   const SignalsBlocked blocked;
   read_image(process, source_.folder, image);
   modules_ = image.modules;
@@ -127,6 +129,7 @@ SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImag
   try {
     LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.young_since_ns);
     heap.has_every_block = calls.has_every_block;
+    heap.sampled_set = calls.sampled_set;
     scanned.graph = snapshot_of({image, heap, calls.is_glibc});
     scanned.graph.time_ns = calls.time_ns;
   } catch (const std::exception& error) {

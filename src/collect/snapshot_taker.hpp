@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/live_heap.hpp"
 #include "collect/process_image.hpp"
 #include "collect/snapshot_times.hpp"
 #include "collect/tick_clock.hpp"
@@ -39,6 +40,8 @@ class SnapshotTaker {
   // Returns when the process may end.
   void take_last();
   bool has_taken_last() const noexcept { return has_taken_last_; }
+  // The recording's file is being read.
+  bool is_scanning() const noexcept { return scanned_.valid(); }
   // A snapshot is requested, or can go on.
   bool has_work() const;
   // Writes the last one.
@@ -63,6 +66,7 @@ class SnapshotTaker {
     std::uint64_t young_since_ns = 0;
     bool is_glibc = false;
     bool has_every_block = true;
+    AddressRange sampled_set;
   };
 
   bool is_requested() const noexcept;

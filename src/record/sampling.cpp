@@ -17,6 +17,9 @@ bool prepare_sampling() noexcept {
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (memory < 0 && memory > -4096) return false;
   sample_slots_memory = reinterpret_cast<SampleSlots*>(memory);
+  const auto begin = static_cast<std::uint64_t>(memory);
+  process.block->sampled_set_begin.store(begin, std::memory_order_relaxed);
+  process.block->sampled_set_end.store(begin + sizeof(SampleSlots), std::memory_order_relaxed);
   // In a fork child these are the parent's.
   for (auto& pages : sample_pages) {
     pages.store(0, std::memory_order_relaxed);

@@ -205,6 +205,9 @@ struct ProcessBlock {
   std::uint64_t snapshot_bytes;
   std::uint64_t snapshot_stopped_ns;
   char snapshot_failure[128];  // empty: it was taken
+  // The recorder's set of sampled blocks in the process: pointers that hold nothing. 0: there is none.
+  std::atomic<std::uint64_t> sampled_set_begin;
+  std::atomic<std::uint64_t> sampled_set_end;
   char trace_path[512];
   alignas(4096) PcEntry pcs[pc_table_slots];
   // By frame number: index into `modules` + 1; 0: none. Set before an event refers to the frame.

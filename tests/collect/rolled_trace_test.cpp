@@ -14,6 +14,7 @@
 
 #include "collect_run.hpp"
 #include "trace/event_rows.hpp"
+#include "trace/heap_graph.hpp"
 
 namespace heapwright::collect::testing {
 namespace {
@@ -295,6 +296,32 @@ TEST_F(Rolling, WhenLittleFitsOnlyWhatLivesStays) {
   const std::optional<RolledTrace> rolled = roll(bytes, {least / 9 * 10, program.now_ns()});
   ASSERT_TRUE(rolled);
   expect_same(events_in(trace::Reader::open(path("new"))), program.expected(rolled->forgotten_before_ns()));
+}
+
+TEST_F(Rolling, TheLastSnapshotStays) {
+  Program program(3);
+  std::unique_ptr<trace::Writer> writer = create("old");
+  program.go_on(5000);
+  program.write(*writer);
+  trace::HeapGraph graph;
+  for (const std::uint64_t size : {16U, 32U}) {
+    graph.time_ns = size;
+    graph.nodes = {{0x1000, size, 1}};
+    graph.roots = {{trace::RootKind::data, 0, "module", "variable"}};
+    graph.edges = {{1, 0, 0, false}};
+    ASSERT_TRUE(trace::write_heap_graph(graph, *writer));
+  }
+  program.go_on(5000);
+  program.write(*writer);
+  const std::uint64_t bytes = writer->bytes_written();
+  std::optional<RolledTrace> rolled = roll(bytes, {bytes / 2, program.now_ns()});
+  ASSERT_TRUE(rolled);
+  const trace::Reader reader = trace::Reader::open(path("new"));
+  ASSERT_EQ(trace::heap_graph_times(reader), (std::vector<std::uint64_t>{32}));
+  const trace::HeapGraph found = trace::read_heap_graph(reader, 32);
+  EXPECT_EQ(found.nodes, graph.nodes);
+  EXPECT_EQ(found.roots, graph.roots);
+  EXPECT_EQ(found.edges, graph.edges);
 }
 
 TEST_F(Rolling, NothingFromTheLatestMomentOnIsForgotten) {

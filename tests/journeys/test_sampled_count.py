@@ -204,3 +204,64 @@ def test_refusals(line: tuple[str, ...], reason: str) -> None:
     assert result.returncode == 2
     assert reason in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+LOSER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct Node { struct Node* next; char filling[1000]; };
+struct Node* g_list;
+__attribute__((noinline)) void keep_one(void) {
+  struct Node* node = calloc(1, sizeof *node);
+  node->next = g_list;
+  g_list = node;
+}
+__attribute__((noinline)) void lose_one(void) { void* volatile lost = calloc(1, 3000); lost = NULL; }
+__attribute__((noinline)) void overwrite_stack(void) {
+  volatile char filling[16384];
+  for (int i = 0; i < 16384; ++i) filling[i] = 0;
+}
+int main(void) {
+  for (int i = 0; i < 20000; ++i) keep_one();
+  for (int i = 0; i < 1000; ++i) lose_one();
+  overwrite_stack();
+  puts("done");
+  fflush(stdout);
+  return getchar() == 0;
+}
+"""
+
+
+def test_a_snapshot_tells_which_samples_are_lost(tmp_path: Path) -> None:
+    (tmp_path / "loser.c").write_text(LOSER)
+    subprocess.run(["gcc", "-O1", "loser.c", "-o", "loser"], check=True, cwd=tmp_path, timeout=120)
+    line = [str(command), "count", "--sample", "16k", "--", str(tmp_path / "loser")]
+    run = subprocess.Popen(
+        line, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert run.stdout is not None
+    assert run.stdout.readline() == "done\n"
+    time.sleep(0.05)  # younger blocks are not judged
+    (path,) = [
+        path
+        for path in folder.glob("heapwright-*.profile")
+        if parent_of(parent_of(int(path.name.split("-")[1]))) == run.pid
+    ]
+    process = path.name.split("-")[1]
+    taken = ask("snapshot", process)
+    target = tmp_path / "now.heapwright"
+    dumped = ask("dump", process, "-o", str(target))
+    run.communicate("\n", timeout=60)
+    assert taken.returncode == 0, taken.stderr
+    assert f"heapwright dump {process}" in taken.stderr
+    assert dumped.returncode == 0, dumped.stderr
+    told = ask("explain", str(target), "--unchecked", "--question", "held", "--json")
+    answer = json.loads(told.stdout)["questions"]["held"]
+    assert answer["sample_bytes"] == 16384
+    # 3 MB of 23 are lost, and as much of the samples.
+    (lost,) = answer["lost"]
+    assert lost["name"].startswith("lose_one")
+    assert 80 < lost["blocks"] < 300
+    assert answer["blocks"] - answer["lost_blocks"] > 600

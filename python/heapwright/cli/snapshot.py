@@ -6,6 +6,7 @@ from __future__ import annotations
 import json as json_format
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,9 +15,12 @@ from heapwright.cli import native_programs, options
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, print_json
 from heapwright.cli.record import process_of
+from heapwright.live import pages
 from heapwright.report import units
 
-Wanted = Annotated[str, typer.Argument(metavar="PID|NAME", help="A process that is being recorded.")]
+Wanted = Annotated[
+    str, typer.Argument(metavar="PID|NAME", help="A process that is being recorded, or counted with samples.")
+]
 _OWN_NAME = "heapwright: "
 
 
@@ -35,5 +39,7 @@ def snapshot(process: Wanted, json: options.Json = False) -> None:
         f"{process}: {units.size(taken['bytes'])} in {units.counted(taken['blocks'], 'block')}; "
         f"it stood still for {units.duration(taken['stopped_ns'])}\n"
     )
-    if taken["trace"]:
+    if Path(taken["trace"]).parent == pages.FOLDER:  # gone when the process has ended
+        hint(f"heapwright dump {number}, then heapwright explain {number}.heapwright --question held")
+    elif taken["trace"]:
         hint(f"heapwright explain {taken['trace']} --question held")

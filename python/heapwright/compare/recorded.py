@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
     load: divisor of figures of work. is_whole: it has every call of the run.
     paths: by figure, the sums of each path of functions, outermost first; empty if not requested.
-    held: the bytes that each holder retained at the last snapshot; None: none was taken.
+    held: the bytes that each holder retained at the last snapshot; None: none was taken, or of samples.
     """
 
     totals: Figures
@@ -103,7 +103,7 @@ def measure(
 
 def _held(trace: Trace) -> Figures | None:
     """Names that mean the same in another run: threads have none, and the program may be called otherwise."""
-    if not trace.snapshot_times:
+    if not trace.snapshot_times or trace.metadata.sample_mean_bytes:
         return None
     held = trace.held_at(trace.snapshot_times[-1])
     program = trace.metadata.program

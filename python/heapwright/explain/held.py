@@ -29,6 +29,7 @@ class _Source:
         self.not_known = holders.not_known(report.trace)
         self.failures = holders.failures(report.trace)
         self.snapshots = len(report.trace.snapshot_times)
+        self.sample_bytes = report.trace.metadata.sample_mean_bytes
         first = holders.first(report)
         self.first_ns = first.time_ns if first else 0
         self.first_bytes = first.bytes if first else 0
@@ -87,10 +88,14 @@ class _Source:
         return more[: self.report.top]
 
 
+def _blocks(answer: Answer, figure: str) -> str:
+    return units.counted(answer[figure], "sampled block" if answer["sample_bytes"] else "block")
+
+
 def _findings(answer: Answer) -> list[Finding]:
     if not answer["lost_blocks"]:
         return []
-    lost = units.counted(answer["lost_blocks"], "block")
+    lost = _blocks(answer, "lost_blocks")
     text = f"{units.size(answer['lost_bytes'])} in {lost} are lost: nothing points to them any longer"
     if answer["lost"]:
         text += f"; most from {answer['lost'][0]['name']}"
@@ -100,7 +105,7 @@ def _findings(answer: Answer) -> list[Finding]:
 def _title(answer: Answer) -> str:
     if answer["not_known"]:
         return f"Who holds it: not known ({answer['not_known']})"
-    blocks = units.counted(answer["blocks"], "block")
+    blocks = _blocks(answer, "blocks")
     if not answer["lost_blocks"]:
         return f"Who holds it: {units.size(answer['bytes'])} in {blocks}, none of them lost"
     lost = f"{units.count(answer['lost_blocks'])} of them lost, {units.size(answer['lost_bytes'])}"
@@ -109,6 +114,11 @@ def _title(answer: Answer) -> str:
 
 def _notes(answer: Answer) -> list[str]:
     notes = [f"A snapshot failed: {reason}." for reason in answer["failures"]]
+    if answer["sample_bytes"]:
+        notes.append(
+            f"Of the sampled blocks only, one per {units.size(answer['sample_bytes'])} on average. Nothing "
+            "points to those that are lost; what others that are lost point to counts as held."
+        )
     if answer["snapshots"] > 1:
         more = units.size(abs(answer["bytes"] - answer["first_bytes"]))
         way = "more" if answer["bytes"] >= answer["first_bytes"] else "less"
@@ -124,7 +134,7 @@ def _gist(answer: Answer) -> str:
     """Only of a recording with a snapshot: the others were not asked for one."""
     if answer["not_known"]:
         return ""
-    lost = f"{units.size(answer['lost_bytes'])} in {units.counted(answer['lost_blocks'], 'block')}"
+    lost = f"{units.size(answer['lost_bytes'])} in {_blocks(answer, 'lost_blocks')}"
     said = (
         f"{lost} are lost"
         if answer["lost_blocks"]
@@ -211,6 +221,7 @@ QUESTION = Question(
     (
         Column("not_known", "text", about='Why there is no answer; "" = there is one.'),
         Column("failures", Many("text"), about="Why snapshots failed."),
+        Column("sample_bytes", about="Of sampled blocks, one per so many bytes on average; 0 = of all."),
         Column("snapshots", about="How many there are; the answer is the last one's."),
         Column("first_ns", "ns", about="With several: when the first was taken."),
         Column("first_bytes", "bytes", about="And what was live then."),
@@ -290,5 +301,4 @@ QUESTION = Question(
     notes=_notes,
     gist=_gist,
     if_nothing="A snapshot (heapwright record --snapshot end) has blocks if some were live at that time.",
-    unsampled="samples do not have every block",
 )
