@@ -146,3 +146,31 @@ def test_no_alarm(tmp_path: Path, line: list[str]) -> None:
     if line[0] == "git":
         line = ["git", "-C", str(history(tmp_path / "history")), *line[1:]]
     assert explained(tmp_path, *line)["questions"]["leaks"]["signs"] == []
+
+
+SEVERAL = """
+#include <cstdlib>
+#include <unistd.h>
+#define MAKER(name) [[gnu::noinline]] char* name(int i) { \\
+  char* p = static_cast<char*>(std::malloc(300)); p[0] = char(i); asm volatile("" ::"r"(p) : "memory"); return p; }
+MAKER(log_visit) MAKER(note_user) MAKER(add_route) MAKER(cache_name) MAKER(keep_header) MAKER(open_cart)
+int main() {
+  for (int i = 0; i < 2500; ++i) {
+    log_visit(i), note_user(i), add_route(i), cache_name(i), keep_header(i);
+    for (int j = 0; j < 20; ++j) std::free(open_cart(j));
+    usleep(1000);
+  }
+}
+"""
+
+
+def test_leaks_in_five_functions_are_possible_ones(tmp_path: Path) -> None:
+    (tmp_path / "several.cpp").write_text(SEVERAL)
+    compiler = ["g++", "-g", "-O1", "-fno-optimize-sibling-calls", "several.cpp", "-o", "several"]
+    subprocess.run(compiler, check=True, cwd=tmp_path, timeout=120)
+    document = explained(tmp_path, tmp_path / "several")
+    signs = document["questions"]["leaks"]["signs"]
+    assert [sign["confidence"] for sign in signs] == ["possible"] * 5
+    assert {sign["live_blocks"] for sign in signs} == {2500}
+    (said,) = [one["text"] for one in document["summary"]["findings"] if "none ever freed" in one["text"]]
+    assert "and blocks of 4 other sites, allocated throughout the run" in said

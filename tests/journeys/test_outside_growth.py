@@ -2,8 +2,10 @@
 """Resident memory that grows where no heap call shows it: the arenas of Python."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import command
@@ -46,3 +48,39 @@ def test_the_arenas_of_python_grow_before_a_lists_array(tmp_path: Path) -> None:
         [command, "explain", trace, "--unchecked"], check=True, capture_output=True, text=True, timeout=120
     )
     assert "it grows by " in " ".join(screen.stdout.split())
+
+
+GROWS_IN_PHP = f"""<?php
+function resident() {{
+    preg_match('/RssAnon:\\s+(\\d+)/', file_get_contents('/proc/self/status'), $found);
+    return $found[1] * 1024;
+}}
+$kept = []; $number = 0; $begin = microtime(true); $first = resident();
+while (microtime(true) < $begin + {SECONDS}) {{
+    for ($i = 0; $i < 300; ++$i) {{ $kept[] = ['x' . $number, $number++]; }}
+    usleep(10000);
+}}
+echo (resident() - $first) / (microtime(true) - $begin), "\\n";
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("php") is None, reason="php is not installed")
+def test_the_chunks_of_php_grow_and_the_setting_names_the_sites(tmp_path: Path) -> None:
+    script, trace = tmp_path / "grows.php", tmp_path / "grows.heapwright"
+    script.write_text(GROWS_IN_PHP, encoding="utf-8")
+
+    def growth(*before: str) -> tuple[float, dict[str, Any]]:
+        line = [*before, command, "record", "--force", "-o", trace, "--", "php", "-n", script]
+        recorded = subprocess.run(line, check=True, capture_output=True, text=True, timeout=120)
+        explain = [command, "explain", trace, "--json", "--question", "growth"]
+        said = subprocess.run(explain, check=True, capture_output=True, timeout=120)
+        return float(recorded.stdout.split()[0]), json.loads(said.stdout)["questions"]["growth"]
+
+    real, found = growth()
+    (chunks,) = found["outside"]
+    assert chunks["again"] == "USE_ZEND_ALLOC=0"
+    assert chunks["slope_bytes_per_s"] == pytest.approx(real, rel=0.15)
+    _, found = growth("/usr/bin/env", "USE_ZEND_ALLOC=0")
+    assert not found["outside"]
+    assert sum(site["slope_bytes_per_s"] for site in found["sites"]) > 0.5 * real, "each object is a call"

@@ -176,3 +176,53 @@ def test_a_bad_suppression_file_is_one_line(tmp_path: Path, command: Command) ->
         answer = command("explain", trace, "--suppressions", file)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
         assert said in answer.err
+
+
+def leaking_service(
+    leaks: int, tidy: int, made_each: int = 64, freed_each: int = 640, run_ns: int = 5_000_000_000
+) -> MadeTrace:
+    """Functions that leak all along a run, beside others that free what they make."""
+    made = MadeTrace()
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
+    made.line("thread", 0, 100, "main", 0, 0)
+    made.line("frame", 0x401000, 0).line("stack", 0, 0)
+    for number in range(leaks + tidy):
+        made.line("frame", 0x402000 + 0x1000 * number, 0).line("stack", 1, number + 1)
+    step_ns = run_ns // made_each
+    for turn in range(made_each):
+        for number in range(leaks):
+            address = 0x1000000 + 0x100000 * number + 0x1000 * turn
+            made.event(MALLOC, address, 1024, stack=2 + number, at=max(made._now_ns, 1600 + turn * step_ns))
+        for number in range(tidy):
+            for _ in range(freed_each // made_each):
+                made.event(MALLOC, 0x100000, 32, stack=2 + leaks + number)
+                made.event(FREE, 0x100000)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (leaking_service(3, 1), "likely"),
+        (leaking_service(5, 1), ""),  # a third of all blocks: it may build something
+        (leaking_service(5, 2), "possible"),
+        (leaking_service(5, 20, freed_each=192), "possible"),
+        (leaking_service(5, 20, freed_each=0), ""),
+        (leaking_service(5, 2, run_ns=1_900_000_000), ""),
+        (leaking_service(5, 2, made_each=50), "possible"),
+    ],
+    ids=["few", "builds", "many", "beside many", "nothing is freed", "short", "with pauses"],
+)
+def test_more_than_three_functions_may_leak(tmp_path: Path, made: MadeTrace, said: str) -> None:
+    found = [confidence for _, _, confidence in signs(explained(made, tmp_path))]
+    assert found == ([said] * len(found) if said else [])
+    assert bool(said) == bool(found)
+
+
+def test_of_several_that_may_leak_the_first_stands_for_all(tmp_path: Path) -> None:
+    found = explained(leaking_service(5, 2), tmp_path)["summary"]["findings"]
+    (said,) = [one["text"] for one in found if "none ever freed" in one["text"]]
+    assert said.startswith(
+        "64 blocks (64.0 KiB) of server+0x2000, and blocks of 4 other sites, allocated throughout"
+    )

@@ -10,6 +10,7 @@ may only be its start.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from heapwright.explain import coverage
@@ -24,6 +25,8 @@ TIDY = 0.95  # share of other sites' allocations that was freed
 # A leaking function leaks everything it allocates for a purpose. If many functions keep
 # everything, the program does not intend to free.
 FEW_FUNCTIONS = 3
+# Many functions may leak if they keep this share of all blocks at most: who builds something keeps more.
+_MOST_KEPT, _SOME_RUN_NS = 0.25, 2_000_000_000
 LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
@@ -72,13 +75,26 @@ def confidence(report: Report, found: Staying) -> dict[int, str]:
         and stayed.parts.bit_length() > _LAST_PART
     ]
     functions = {report.sites[site].location.function or str(site) for site in suspects}
-    apart = suspects if len(functions) <= FEW_FUNCTIONS else []
+    is_few = len(functions) <= FEW_FUNCTIONS
+    apart = suspects if is_few else []
     signs = {}
     for site in suspects:
         sure = _how_sure(report, found.sites[site], freed_share(report, found, {site, *apart}))
         if sure:
             signs[site] = sure
-    return signs
+    return signs if signs or is_few else _of_many(report, found, suspects)
+
+
+def _of_many(report: Report, found: Staying, suspects: Sequence[int]) -> dict[int, str]:
+    """Sites of many functions that keep a small part of what the program makes, and never pause in it, while
+    the rest is freed: a service that leaks in several places, or that fills several caches."""
+    allocations = sum(facts.allocations for facts in report.facts.sites)
+    kept = sum(found.sites[site].blocks for site in suspects)
+    is_service = kept <= _MOST_KEPT * allocations and report.facts.totals.span_ns >= _SOME_RUN_NS
+    if not is_service or freed_share(report, found, set(suspects)) < TIDY:
+        return {}
+    steady = (site for site in suspects if found.sites[site].parts.bit_count() >= _PARTS_OF_GROWTH)
+    return dict.fromkeys(steady, POSSIBLE)
 
 
 def freed_share(report: Report, found: Staying, apart: set[int]) -> float:

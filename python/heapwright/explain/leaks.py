@@ -123,7 +123,7 @@ def _findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
     signs = [sign for sign in answer["signs"] if _is_told(sign, answer)]
     likely = [sign for sign in signs if sign["confidence"] == leak_signs.LIKELY]
-    found = [_sign(sign) for sign in likely[:_SIGNS] or signs[:1]]
+    found = [_sign(sign) for sign in likely[:_SIGNS]] or [_sign(sign, len(signs) - 1) for sign in signs[:1]]
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
         return found
     site = answer["sites"][0]
@@ -145,15 +145,17 @@ def _without_snapshot(is_likely: bool) -> str:
     return f"a leak, {doubt}; --snapshot end tells who holds them"
 
 
-def _sign(sign: Answer) -> Finding:
+def _sign(sign: Answer, others: int = 0) -> Finding:
+    """others: sites for which it stands."""
     rising = sign["slope_bytes_per_s"]
     slope = f", growing by {units.rate(rising)} at the end" if rising > 0 else ""
     is_likely = sign["confidence"] == leak_signs.LIKELY
     kept = sign["kept_free_bytes"]
     pins = f"; they also keep {units.size(kept)} of free memory resident" if kept >= WORTH_BYTES else ""
+    also = f", and blocks of {units.counted(others, 'other site')}," if others else ""
     text = (
-        f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
-        f"allocated throughout the run, none ever freed{slope}: "
+        f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']}"
+        f"{also} allocated throughout the run, none ever freed{slope}: "
         + (sign["verdict"] or _without_snapshot(is_likely))
         + pins
     )
