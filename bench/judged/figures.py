@@ -15,6 +15,8 @@ TAKEN = {"judged": fields({"cases": each(fields({"before": grouped(), "after": e
 WORTH = {"cpu_ns": 0.05, "memory_bytes": 0.05}
 # What a candidate has to gain to have been missed.
 MISSED = {"cpu_ns": 0.2, "memory_bytes": 0.25}
+# Keys of the runs with what the first screen names; others are candidates.
+_REMEDIES = ("setting", "trim", "code")
 RIGHT, SLOWER, NO_EFFECT, MISSED_ONE, NOTHING, NOT_TRIED = (
     "right", "**slower**", "**no effect**", "**missed**", "right: nothing", "not tried",
 )  # fmt: skip
@@ -42,7 +44,7 @@ def verdict(case: Mapping[str, Any]) -> tuple[str, str]:
     before, tried = case["before"], case["after"]
     if not tried:
         return NOT_TRIED, ""
-    if key := next((key for key in ("setting", "code") if key in tried), ""):
+    if key := next((key for key in _REMEDIES if key in tried), ""):
         time, memory = (gained(before, tried[key], one, WORTH[one]) for one in WORTH)
         is_named = case["rule"] in case["said"]["rules"] or f" {case['rule']}(" in case["said"]["text"]
         if key == "code" and not is_named:
@@ -70,7 +72,7 @@ def row_of(name: str, case: Mapping[str, Any]) -> list[str]:
     settings = [f"`{key}={value}`" for key, value in said["set"].items()]
     settings += [f"no `{key}`" for key in said["remove"]]
     became, key = verdict(case)
-    if key not in ("", "setting", "code"):
+    if key not in ("", *_REMEDIES):
         became = f"{became}: {' '.join(f'`{one}`' for one in key.split(' '))}"
     figures = [
         _change(case, key, figure, unit) if key else "–"
@@ -78,7 +80,7 @@ def row_of(name: str, case: Mapping[str, Any]) -> list[str]:
     ]
     return [
         name,
-        " ".join(settings) or ", ".join(said["rules"]) or "none",
+        " ".join(settings) or ("`malloc_trim(0)`" if said["trim"] else ", ".join(said["rules"])) or "none",
         _said(said["text"]),
         *figures,
         became,

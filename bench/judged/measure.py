@@ -3,10 +3,11 @@
 """What the first screen names, and what that really does.
 
 Each program is recorded and explained with the check by a replay. The first setting that a finding on the
-first screen names is applied for real, or the code that is known to follow the rule it names: runs without
-the recorder, in turns with and without it. Where it names neither, CANDIDATES are tried: one that helps was
-missed. Writes build/results/judged.json, case by case; bench/pack.py and bench/render.py make the table.
---only, --new and --part take some cases, and add them to those in the file.
+first screen names is applied for real, or malloc_trim as often as the replay called it (trims.cpp), or the
+code that is known to follow the rule it names: runs without the recorder, in turns with and without it.
+Where it names neither, CANDIDATES are tried: one that helps was missed. Writes build/results/judged.json,
+case by case; bench/pack.py and bench/render.py make the table. --only, --new and --part take some cases, and
+add them to those in the file.
 """
 
 import argparse
@@ -31,15 +32,17 @@ sys.path.append(str(project / "bench"))
 import sources  # noqa: E402
 
 LIMIT_S = 120
-SCHEMA = "heapwright.bench.judged/2"
+SCHEMA = "heapwright.bench.judged/3"
 # A program's peak includes that of the process that starts it: a small one does.
 LAUNCH = """
-import json, os, sys
+import json, os, sys, time
 usage, environment, *line = sys.argv[1:]
 os.environ.update(json.loads(environment))
+begin_ns = time.monotonic_ns()
 _, _, used = os.wait4(os.spawnvpe(os.P_NOWAIT, line[0], line, os.environ), 0)
+wall_ns = time.monotonic_ns() - begin_ns
 with open(usage, "w") as file:
-    json.dump([int((used.ru_utime + used.ru_stime) * 1e9), used.ru_maxrss * 1024], file)
+    json.dump([int((used.ru_utime + used.ru_stime) * 1e9), used.ru_maxrss * 1024, wall_ns], file)
 """
 # A candidate that costs as much at its first run is no remedy, and its other runs are left out.
 TOO_SLOW = 1.5
@@ -66,11 +69,21 @@ def said_of(
     told = [one["text"] for one in document["summary"]["findings"] if one["question"] in ("cause", "advice")]
     rows = document["questions"]["advice"]["advice"]
     rules = [row["rule"] for text in told for row in rows if row["pattern"] in text and row["name"] in text]
-    said = {"text": told[0] if told else "", "set": {}, "remove": [], "rules": rules}
+    said = {"text": told[0] if told else "", "set": {}, "remove": [], "rules": rules, "trim": {}}
+    remedies = document["questions"]["cause"].get("remedies", [])
+    best = next((row for row in remedies if row["rank"] == 1), {"kind": ""})
+    if best["kind"] == "trim" and best["replay_change"] and "malloc_trim" in said["text"]:
+        every_ms = int(best["replay_change"].partition(":")[2])
+        at_ms = document["questions"]["cause"]["time_ns"] / 1e6
+        run_ms = document["summary"]["duration_ns"] / 1e6
+        after = max(1, round(at_ms / every_ms))
+        return {**said, "trim": {"after": after, "share": at_ms / after / run_ms}}
     for text in told:
         named = re.findall(r"\b([A-Z][A-Z_]+_?)=([\w.,:-]+)", text.split("(a replay")[0])
         found = {name: value.rstrip(".,:;") for name, value in reversed(named)}  # not what it is now
         removed = re.findall(r"remove \S+ from ([A-Z_]+)", text)
+        if conf := re.search(r" by ((?:\w+:[\w-]+,?)+) in MALLOC_CONF", text):
+            found["MALLOC_CONF"] = conf[1]
         if found or removed:
             return {**said, "text": text, "set": found, "remove": removed}
     return said
@@ -98,8 +111,34 @@ def run(
     output = done.stdout.decode(errors="replace") if len(done.stdout) < 10_000 else ""
     said = dict(re.findall(r"^(?:note )?(\w+) (\d+)$", output, re.MULTILINE))
     rest = said.get("resident", said.get("resident_bytes"))
-    cpu_ns, peak_bytes = json.loads(usage.read_text())
-    return {"cpu_ns": int(said.get(figure, cpu_ns)), "memory_bytes": int(rest or peak_bytes)}
+    cpu_ns, peak_bytes, wall_ns = json.loads(usage.read_text())
+    found = {"cpu_ns": int(said.get(figure, cpu_ns)), "memory_bytes": int(rest or peak_bytes)}
+    found["wall_ns"] = wall_ns
+    if (reading := folder / "trim").exists():
+        found |= {"memory_bytes": int(reading.read_text()), "was_read": 1}
+        reading.unlink()
+    return found
+
+
+def trims_of(
+    trim: Mapping[str, Any], line: Sequence[str], environment: Mapping[str, str], folder: Path
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The environments of a run that reads its memory when malloc_trim would be called, and of one that calls
+    it. The recorder makes runs longer: the moment is the same share of the run."""
+    library = folder / "trims.so"
+    source = Path(__file__).with_name("trims.cpp")
+    compiler = os.environ.get("CXX", "g++")
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-std=c++20", source, "-o", library], check=True)
+    wall_ns = run(line, environment, folder)["wall_ns"]
+    preload = ":".join(filter(None, [str(library), environment.get("LD_PRELOAD", "")]))
+    asked = {
+        **environment,
+        "LD_PRELOAD": preload,
+        "TRIM_FILE": str(folder / "trim"),
+        "TRIM_EVERY_US": str(max(1, round(trim["share"] * wall_ns / 1000))),
+        "TRIM_AFTER": str(trim["after"]),
+    }
+    return {**asked, "TRIM_DOES": "0"}, {**asked, "TRIM_DOES": "1"}
 
 
 def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -111,7 +150,11 @@ def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str,
     changed = {name: value for name, value in case.environment.items() if name not in said["remove"]}
     changed |= said["set"]
     tries: list[tuple[str, Sequence[str], Mapping[str, str]]] = []
-    if changed != dict(case.environment):
+    plain: Mapping[str, str] = case.environment
+    if said["trim"]:
+        plain, trimmed = trims_of(said["trim"], line, case.environment, folder)
+        tries.append(("trim", line, trimmed))
+    elif changed != dict(case.environment):
         tries.append(("setting", line, changed))
     elif case.fixed:
         without = {name: value for name, value in case.environment.items() if not name.startswith("MALLOC")}
@@ -123,11 +166,14 @@ def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str,
     found: dict[str, Any] = {"said": said, "rule": case.rule, "before": [], "after": {}}
     found["load_average"] = os.getloadavg()[0]
     for _ in range(options.runs if tries else 0):
-        found["before"].append(run(line, case.environment, folder, case.figure))
+        found["before"].append(run(line, plain, folder, case.figure))
         for name, other, environment in tries:
             found["after"].setdefault(name, []).append(run(other, environment, folder, case.figure))
         slow_ns = TOO_SLOW * found["before"][0]["cpu_ns"]
         tries = [each for each in tries if len(tries) == 1 or found["after"][each[0]][0]["cpu_ns"] < slow_ns]
+    trims = found["after"].get("trim", [])
+    if not all("was_read" in one for one in (*found["before"], *trims)):
+        found["after"].pop("trim", None)  # runs had ended before
     return found
 
 

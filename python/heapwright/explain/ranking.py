@@ -10,7 +10,7 @@ from heapwright.explain.remedy import HELPS, SETTINGS, Remedy
 
 # What a byte counts for that takes one call in the program, and one that takes more code: a setting that
 # returns about as much is tried at once.
-_ONE_CALL, _CODE = 0.9, 0.5
+_ONE_CALL, _CODE = 0.9, 0.6
 # Of remedies this near, the one for the cause itself comes first.
 _NEAR = 0.9
 # The remedy specific to a kind of free memory.
