@@ -14,6 +14,12 @@ if(HEAPWRIGHT_CORE)
   set(batch_size 32)
 endif()
 set_target_properties(${together} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch_size})
+# There what takes long to compile is optimized less; what runs inside of a user's program never is.
+if(HEAPWRIGHT_CORE)
+  foreach(folder symbolize collect analyze)
+    target_compile_options(heapwright_${folder} PRIVATE -O1)
+  endforeach()
+endif()
 if(TARGET heapwright_analyze)  # a class whose members' types are of its own file warns where that is included
   target_compile_options(heapwright_analyze PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()

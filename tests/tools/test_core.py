@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`make run` builds and installs what records and explains, and no more."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
         tmp_path,
         "-G",
         "Ninja",
+        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
         "-DHEAPWRIGHT_CORE=ON",
         "-DHEAPWRIGHT_TESTS=OFF",
     ]
@@ -30,6 +32,12 @@ def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
         "libheapwright-record.so",
     }
     assert not [name for name in made if re.search(r"src/(heap|lab|replay|attach|count)/", name)]
+    levels: dict[str, set[str]] = {}
+    for one in json.loads((tmp_path / "compile_commands.json").read_text()):
+        [folder] = re.findall(r"(\w+[-_]\w+)\.dir/", one["command"])[:1]
+        levels.setdefault(folder, set()).add(re.findall(r" (-O\d)", one["command"])[-1])
+    assert levels["heapwright-record"] == {"-O2"}, "what runs inside of a user's program"
+    assert all(levels[f"heapwright_{folder}"] == {"-O1"} for folder in ("analyze", "collect", "symbolize"))
 
 
 def test_the_first_run_installs_no_extras(tmp_path: Path) -> None:
