@@ -15,6 +15,7 @@ from heapwright.cli.explanation import make_report
 from heapwright.cli.judge import Remedy
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Filter, SiteOptions, Trace
+from heapwright.replay.quick import Tried
 from test_advice import turned_over
 from test_explain import printed
 from written_traces import DELETE, NEW, MadeTrace
@@ -150,3 +151,17 @@ def test_an_interrupted_check_leaves_the_report_unchecked(
     assert judge.checked(trace, report_of(trace)).not_checked == "it was stopped"
     assert capsys.readouterr().err == ""
     assert not Path(f"{trace.path}.checked.json").exists()
+
+
+def test_code_is_not_refuted_by_a_replay_that_lacks_the_time() -> None:
+    same = {"difference": 0.0, "relative_difference": 0.0, "verdict": "same", "resolution": 10.0}
+    for name, unchanged_ns, verdict in (
+        ("small_vector:32@f", 49.0, "unknown"),
+        ("small_vector:32@f", 51.0, "same"),
+        ("MALLOC_ARENA_MAX=1", 49.0, "same"),
+    ):
+        tried = Tried({"time_ns": {**same, "unchanged_ns": unchanged_ns}}, 1.0)
+        (figure,) = judge._figures(tried, name, "glibc", 100)
+        assert figure.verdict == verdict, (name, unchanged_ns)
+    slower = Tried({"time_ns": {**same, "verdict": "worse", "unchanged_ns": 24.0}}, 1.0)
+    assert judge._figures(slower, "arena@f", "glibc", 100)[0].verdict == "worse"

@@ -21,12 +21,15 @@ from heapwright.cli.shelf import shelf_of_here
 from heapwright.explain.advice.rule import LOW
 from heapwright.explain.replayed import AT_SCAN, ReplayedFigure
 from heapwright.measure.errors import MeasureError
+from heapwright.measure.verdict import SAME, UNKNOWN
 from heapwright.model import Trace
 from heapwright.model.wholeness import why_not_whole
 from heapwright.replay import candidates, changes, other_machine, plans, quick, settings
 from heapwright.replay.decision import FIGURES
 
 _MOST_TRIED = 4
+# Of the recorded time in the allocator: a replay with less does not have its costs.
+_MOSTLY_THERE = 0.5
 _HELPING = ("yes", "partly", "unknown")
 _LABELS = {figure.key: figure.label for figure in FIGURES} | {"then_bytes": AT_SCAN}
 _SCHEMA = "heapwright.check/1"
@@ -51,9 +54,9 @@ def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
     answers = explaining.answers(report, ("cause", "advice"))
     wanted = remedies_of(answers)
     if wanted:
-        found, why = _check(trace, wanted, _moment_of(answers["cause"]))
+        found, why = _check(report, wanted, _moment_of(answers["cause"]))
         return report._replace(replayed={**found, **report.replayed}, not_checked=why)
-    return report._replace(searched=_check(trace, settings_of(report), -1)[0])
+    return report._replace(searched=_check(report, settings_of(report), -1)[0])
 
 
 def settings_of(report: explaining.Report) -> list[Remedy]:
@@ -69,8 +72,9 @@ def settings_of(report: explaining.Report) -> list[Remedy]:
     return found
 
 
-def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> tuple[Checked, str]:
+def _check(report: explaining.Report, wanted: list[Remedy], moment_ns: int) -> tuple[Checked, str]:
     """What was measured, and why nothing was."""
+    trace = report.trace
     if not wanted:
         return {}, ""
     if why := why_not_checked(trace):
@@ -81,7 +85,7 @@ def _check(trace: Trace, wanted: list[Remedy], moment_ns: int) -> tuple[Checked,
         return known, ""
     try:
         with endings.taken_back(), progress(_DOING) as step:
-            found = _replayed(trace, wanted, moment_ns, step)
+            found = _replayed(report, wanted, moment_ns, step)
     except KeyboardInterrupt:
         return {}, "it was stopped"
     except (MeasureError, InputError) as error:
@@ -127,7 +131,10 @@ def _moment_of(cause: Mapping[str, Any]) -> int:
     return int(cause["time_ns"]) if cause.get("remedies") else -1
 
 
-def _replayed(trace: Trace, wanted: list[Remedy], moment_ns: int, step: quick.Progress) -> Checked:
+def _replayed(
+    report: explaining.Report, wanted: list[Remedy], moment_ns: int, step: quick.Progress
+) -> Checked:
+    trace = report.trace
     program = native_programs.find("heapwright-replay")
     shelf = shelf_of_here()
     chosen = candidates.choose(shelf, trace.metadata, ["glibc"], [])
@@ -150,12 +157,15 @@ def _replayed(trace: Trace, wanted: list[Remedy], moment_ns: int, step: quick.Pr
             tried.append(candidates.tuned(one, variables))
     chosen = candidates.Chosen([recorded, *tried], True, [])
     said = quick.Quick(program, trace, chosen, asked, moment_ns).run(step)
-    found = {name: _figures(one, name, recorded.name) for name, one in said.items() if one.figures}
+    recorded_ns = report.facts.totals.allocator_ns
+    found = {
+        name: _figures(one, name, recorded.name, recorded_ns) for name, one in said.items() if one.figures
+    }
     keys = ((one.key, first[one.set, one.change].key) for one in wanted)
     return {key: found[name] for key, name in keys if name in found}
 
 
-def _figures(tried: quick.Tried, name: str, on: str) -> list[ReplayedFigure]:
+def _figures(tried: quick.Tried, name: str, on: str, recorded_ns: int) -> list[ReplayedFigure]:
     """Inline room makes its owners larger, which a replay leaves out: no memory of that change is judged."""
     return [
         ReplayedFigure(
@@ -163,13 +173,20 @@ def _figures(tried: quick.Tried, name: str, on: str) -> list[ReplayedFigure]:
             "ns" if key == "time_ns" else "bytes",
             record["difference"],
             record["relative_difference"],
-            record["verdict"],
+            _verdict(record, "@" in name, recorded_ns),
             on,
             record["resolution"] or 0.0,
         )
         for key, record in tried.figures.items()
         if key == "time_ns" or not name.startswith("small_vector")
     ]
+
+
+def _verdict(record: Mapping[str, Any], is_change: bool, recorded_ns: int) -> str:
+    """The record's; that code gains no time is unknown where the replay lacks what it would spare: blocks
+    that a thread makes and frees again at once take next to no time in its loop."""
+    is_lacking = record.get("unchanged_ns", recorded_ns) < _MOSTLY_THERE * recorded_ns
+    return UNKNOWN if is_change and is_lacking and record["verdict"] == SAME else str(record["verdict"])
 
 
 def _key_of(trace: Trace, wanted: list[Remedy]) -> dict[str, Any]:

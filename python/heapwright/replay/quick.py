@@ -279,7 +279,7 @@ class Quick:
 def _known(
     allocator: Any, figures: Mapping[str, Document], truth: fidelity.Fidelity | None, share: float
 ) -> dict[str, Document]:
-    """The figures that are judged; times for all calls."""
+    """The figures that are judged; times for all calls. unchanged_ns: without the change."""
     by_clock = clocks.ends_of(allocator) is not None
     found = {}
     for key, record in figures.items():
@@ -287,6 +287,7 @@ def _known(
             continue
         kept = dict(record)
         if key == "time_ns":
+            kept["unchanged_ns"] = (kept["value"] - kept["difference"]) / share
             kept |= {
                 name: kept[name] / share for name in ("difference", "resolution") if kept[name] is not None
             }
