@@ -70,6 +70,8 @@ PROGRAMS: dict[str, list[str]] = {
     "xz": ["xz", "-9kc", "{work}/n"],
     "zstd": ["zstd", "-19", "-qc", "{work}/n"],
 }  # fmt: skip
+# Compiled for the sanitizer as well: lost is what the program says.
+PLANTED_SCALE = "500"
 BLOCKS_OF_RUNNING = (100_000, 1_000_000, 10_000_000)
 
 
@@ -129,6 +131,24 @@ def memcheck_of(line: list[str]) -> dict[str, int]:
     return found if rows else {}
 
 
+def of_planted(work: Path) -> dict[str, Any]:
+    """A program that says how many blocks it has lost, with LeakSanitizer as one more witness."""
+    source = project / "tests/programs/plants_graph.cpp"
+    options = ["-std=c++20", "-O1", "-g", "-I", str(project / "include"), "-pthread"]
+    for name, more in (("plain", []), ("checked", ["-fsanitize=leak"])):
+        subprocess.run(["g++", *options, *more, str(source), "-o", str(work / name)], check=True)
+    said = run([str(work / "checked"), PLANTED_SCALE]).stderr
+    summary = re.search(r"SUMMARY: LeakSanitizer: (\d+) byte\(s\) leaked in (\d+)", said)
+    assert summary, said
+    line = [str(work / "plain"), PLANTED_SCALE]
+    return {
+        "planted_blocks": int(run(line).stdout.split()[1]),
+        "snapshot": snapshot_of(line, work),
+        "memcheck": memcheck_of(line),
+        "sanitizer": {"lost_bytes": int(summary[1]), "lost_blocks": int(summary[2])},
+    }
+
+
 def of_programs(work: Path) -> dict[str, Any]:
     found = {}
     for name, parts in PROGRAMS.items():
@@ -185,6 +205,7 @@ def main() -> int:
         document = {
             "machine": described,
             "sources": sources.stamp("held"),
+            "planted": of_planted(work),
             "programs": of_programs(work),
             "running": [of_running(work, blocks, options.turns) for blocks in BLOCKS_OF_RUNNING],
         }
