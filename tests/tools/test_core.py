@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 project = Path(__file__).resolve().parents[2]
 
 
@@ -38,6 +40,33 @@ def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
         levels.setdefault(folder, set()).add(re.findall(r" (-O\d)", one["command"])[-1])
     assert levels["heapwright-record"] == {"-O2"}, "what runs inside of a user's program"
     assert all(levels[f"heapwright_{folder}"] == {"-O1"} for folder in ("analyze", "collect", "symbolize"))
+
+
+@pytest.mark.full
+def test_files_that_the_core_compiles_together_repeat_no_name(tmp_path: Path) -> None:
+    """Its units are larger than those of other builds: only a first build would meet that."""
+    line = [
+        "cmake",
+        "-S",
+        project,
+        "-B",
+        tmp_path,
+        "-G",
+        "Ninja",
+        "-DHEAPWRIGHT_CORE=ON",
+        "-DHEAPWRIGHT_TESTS=OFF",
+    ]
+    subprocess.run(line, check=True, capture_output=True)
+    units = [
+        one["command"].split()
+        for one in json.loads((tmp_path / "compile_commands.json").read_text())
+        if "/Unity/" in one["file"]
+    ]
+    assert len(units) >= 5
+    for command in units:
+        compiler = [word for word in command if word != "-c"]
+        said = subprocess.run([*compiler, "-fsyntax-only"], cwd=tmp_path, capture_output=True, text=True)
+        assert said.returncode == 0, said.stderr[:2000]
 
 
 def test_the_first_run_installs_no_extras(tmp_path: Path) -> None:
