@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collect/heap_snapshot.hpp"
+#include "collect/proc_files.hpp"
 #include "collect/session_text.hpp"
 #include "collect/signals.hpp"
 #include "platform/futex.hpp"
@@ -26,6 +27,13 @@ bool is_there(const std::future<Result>& future) {
 
 bool is_glibc(const std::string& allocator) {
   return allocator.starts_with("glibc") || allocator.find("/libc.so") != std::string::npos;
+}
+
+// What could not be looked at any longer is no failure of a recording.
+bool has_ended(const std::string& folder) {
+  const std::string status = read_file(folder + "/status");
+  return status.empty() || status.find("\nState:\tZ") != std::string::npos ||
+         status.find("\nState:\tX") != std::string::npos;
 }
 
 }  // namespace
@@ -89,7 +97,7 @@ void SnapshotTaker::take(bool is_last) {
   times_.note(clock_.now_ns(), resident_bytes_, stopped_ns_);
   release_waiting();
   if (failure.empty()) return;
-  note_failure(failure);
+  if (!has_ended(source_.folder)) note_failure(failure);
   answer(failure, {});
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <thread>
 
 namespace heapwright::tracee {
@@ -174,11 +175,14 @@ bool WordCopy::add_area(std::uint64_t bytes) {
 std::byte* WordCopy::next_slice() {
   constexpr std::uint64_t more_bytes = std::uint64_t{64} << 20U;
   const std::lock_guard lock(mutex_);
-  const bool is_full = areas_.empty() || areas_.back().used == areas_.back().bytes;
-  if (is_full && !add_area(more_bytes) && !add_area(huge_page_bytes)) return nullptr;
-  Area& area = areas_.back();
-  std::byte* const slice = area.begin + area.used;
-  area.used += slice_bytes;
+  auto area =
+      std::find_if(areas_.begin(), areas_.end(), [](const Area& one) { return one.used < one.bytes; });
+  if (area == areas_.end()) {
+    if (!add_area(more_bytes) && !add_area(huge_page_bytes)) return nullptr;
+    area = std::prev(areas_.end());
+  }
+  std::byte* const slice = area->begin + area->used;
+  area->used += slice_bytes;
   return slice;
 }
 
@@ -234,6 +238,8 @@ void WordCopy::keep_only(std::span<const Range> memory) {
     }
   }
   pieces_ = std::move(kept);
+  if (!pieces_.empty()) return;
+  for (Area& area : areas_) area.used = 0;
 }
 
 }  // namespace heapwright::tracee

@@ -345,3 +345,14 @@ def test_the_gate_does_not_judge_the_end_by_an_earlier_snapshot(tmp_path: Path) 
     done = subprocess.run([command, "gate", budget, path], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "lost blocks, which are not known: the program did not end by exit()" in done.stderr
+
+
+def test_a_program_that_ends_during_a_snapshot_is_no_failure(tmp_path: Path) -> None:
+    for number in range(12):
+        path = tmp_path / f"{number}.heapwright"
+        program = [sys.executable, "-c", "import os, time; time.sleep(0.2); os._exit(0)"]
+        line = [collector, "--snapshot", "end,every=0.01", "--quiet", "--output", path, "--", *program]
+        subprocess.run([str(word) for word in line], check=True, timeout=60)
+        conditions = heapwright.open(path).metadata.conditions
+        failed = [one for one in conditions if one.startswith("snapshot_failed")]
+        assert failed == ["snapshot_failed\tthe program did not end by exit()"]

@@ -140,6 +140,18 @@ TEST_P(WordCopyTest, OnlyWhatChangedIsReadAgain) {
   }
 }
 
+TEST_P(WordCopyTest, WhatIsForgottenGivesItsRoomBack) {
+  for (std::uint64_t at = 0; at + 8 <= bytes_; at += 8) plant(at, wanted.begin);
+  const std::vector<Range> memory{{begin_, begin_ + bytes_}};
+  WordCopy copy(0, std::uint64_t{80} << 20U);  // for one and a half of them
+  for (int time = 0; time < 3; ++time) {
+    ASSERT_TRUE(copy.take(getpid(), memory, wish())) << time;
+    EXPECT_EQ(copy.words(), bytes_ / 8);
+    copy.keep_only({});
+    EXPECT_EQ(copy.words(), 0U);
+  }
+}
+
 TEST_P(WordCopyTest, SaysWhenThereIsNoRoom) {
   for (std::uint64_t at = 0; at + 8 <= bytes_; at += 8) plant(at, wanted.begin);
   const std::vector<Range> memory{{begin_, begin_ + bytes_}};
