@@ -96,6 +96,7 @@ def every_number(part: object, name: str = "") -> list[str]:
 
 def test_every_estimate_has_its_interval(command: Command, path: Path) -> None:
     document = json.loads(command("explain", path, "--json").out)
+    del document["questions"]["held"]  # of the sampled blocks themselves, no estimate
     assert every_number(document) == []
     whole = json.loads(command("explain", small_trace().write(path.with_name("y")), "--json").out)
     assert "intervals" not in json.dumps(whole)

@@ -40,6 +40,6 @@ def snapshot(process: Wanted, json: options.Json = False) -> None:
         f"it stood still for {units.duration(taken['stopped_ns'])}\n"
     )
     if Path(taken["trace"]).parent == pages.FOLDER:  # gone when the process has ended
-        hint(f"heapwright dump {number}, then heapwright explain {number}.heapwright --question held")
+        hint(f"heapwright dump {number}; heapwright explain {number}.heapwright --question held")
     elif taken["trace"]:
         hint(f"heapwright explain {taken['trace']} --question held")
