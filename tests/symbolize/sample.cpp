@@ -41,7 +41,7 @@ typedef unsigned long counter_t;
 counter_t g_counters[16];
 
 namespace {
-__attribute__((used)) Table<long>* g_hidden = nullptr;
+__attribute__((used)) Table<bool>* g_hidden = nullptr;
 }  // namespace
 
 __attribute__((abi_tag("cxx11"))) Session* g_tagged = nullptr;

@@ -342,7 +342,7 @@ TEST(VariableTypes, AreAsInTheSource) {
   EXPECT_EQ(
       variable_types(object, names, {}),
       (std::vector<std::string>{"sample::Table<sample::Session>", "sample::Session**", "sample::counter_t[]",
-                                "sample::Table<long>*", "sample::Session*", ""}));
+                                "sample::Table<bool>*", "sample::Session*", ""}));
 }
 
 TEST(VariableTypes, AreNotKnownWithoutTheFile) {
