@@ -12,20 +12,15 @@ import pytest
 project = Path(__file__).resolve().parents[2]
 
 
-def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
-    line = [
-        "cmake",
-        "-S",
-        project,
-        "-B",
-        tmp_path,
-        "-G",
-        "Ninja",
-        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-        "-DHEAPWRIGHT_CORE=ON",
-        "-DHEAPWRIGHT_TESTS=OFF",
-    ]
+def configure(folder: Path) -> None:
+    """A build of the core there, as `make run` has it."""
+    options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DHEAPWRIGHT_CORE=ON", "-DHEAPWRIGHT_TESTS=OFF"]
+    line = ["cmake", "-S", project, "-B", folder, "-G", "Ninja", *options]
     subprocess.run(line, check=True, capture_output=True)
+
+
+def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
+    configure(tmp_path)
     every = ["ninja", "-C", tmp_path, "-n", "all"]
     steps = subprocess.run(every, check=True, capture_output=True, text=True).stdout
     made = set(re.findall(r"(?:executable|module|shared \w+|static library) (\S+)", steps))
@@ -45,18 +40,7 @@ def test_the_core_is_what_records_and_explains(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_files_that_the_core_compiles_together_repeat_no_name(tmp_path: Path) -> None:
     """Its units are larger than those of other builds: only a first build would meet that."""
-    line = [
-        "cmake",
-        "-S",
-        project,
-        "-B",
-        tmp_path,
-        "-G",
-        "Ninja",
-        "-DHEAPWRIGHT_CORE=ON",
-        "-DHEAPWRIGHT_TESTS=OFF",
-    ]
-    subprocess.run(line, check=True, capture_output=True)
+    configure(tmp_path)
     units = [
         one["command"].split()
         for one in json.loads((tmp_path / "compile_commands.json").read_text())
