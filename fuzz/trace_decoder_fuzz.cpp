@@ -14,6 +14,7 @@
 
 #include "trace/decode_events.hpp"
 #include "trace/format.hpp"
+#include "trace/heap_graph.hpp"
 #include "trace/reader.hpp"
 
 namespace {
@@ -131,6 +132,22 @@ void decode_payload(const std::uint8_t* data, std::size_t bytes, EventBatch& bat
   }
 }
 
+void check_graphs(const Reader& reader) {
+  for (const std::uint64_t time_ns : heap_graph_times(reader)) {
+    try {
+      const HeapGraph graph = read_heap_graph(reader, time_ns);
+      for (const GraphNode& node : graph.nodes) require(node.stack < reader.stacks().size());
+      for (const GraphEdge& edge : graph.edges) {
+        require(edge.from < graph.nodes.size() + graph.roots.size() && edge.to < graph.nodes.size());
+      }
+      require(graph.types.empty() || graph.type_of.size() == graph.nodes.size());
+      for (const std::uint32_t type : graph.type_of) require(type <= graph.types.size());
+    } catch (const TraceError&) {
+      continue;
+    }
+  }
+}
+
 void read_trace(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) {
   static MemoryFile file;
   static DecodeScratch scratch;
@@ -138,6 +155,7 @@ void read_trace(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) 
   const Reader reader = Reader::open(file.path());
   check_tables(reader);
   check_scans(reader);
+  check_graphs(reader);
   for (const EventChunk& chunk : reader.event_chunks()) {
     try {
       reader.decode(chunk, scratch, batch);

@@ -138,7 +138,9 @@ std::optional<Index> read_index(const InputFile& file) {
     std::vector<std::uint8_t> records;
     const auto payload = read_chunk(file, entry, chunk);
     base::ByteSource source(payload.data(), payload.size());
-    const auto unpacked = BlockUnpacker().unpack(source, max_index_bytes, records);
+    constexpr std::uint64_t max_entry_bytes = 512;  // 8 numbers, and room for a later version's
+    const std::uint64_t most = std::min<std::uint64_t>(max_index_bytes, header->count * max_entry_bytes);
+    const auto unpacked = BlockUnpacker().unpack(source, static_cast<std::size_t>(most), records);
     auto entries = decode_index({unpacked.data(), unpacked.size()}, header->count);
     if (lie_apart(entries, footer->index_offset)) return Index{footer->index_offset, std::move(entries)};
   } catch (const TraceError&) {

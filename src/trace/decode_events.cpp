@@ -103,7 +103,7 @@ base::ByteSource EventDecoder::wide(ColumnId id) const {
 void EventDecoder::decode_kinds(EventBatch& batch) {
   const std::size_t count = batch.count();
   const std::uint8_t* kinds = codes(ColumnId::kind, count);
-  std::memcpy(batch.kind.data(), kinds, count);
+  if (count != 0) std::memcpy(batch.kind.data(), kinds, count);  // a new batch of none has no memory
   std::uint8_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
   if (largest >= event_kind_limit) {

@@ -297,8 +297,12 @@ std::vector<std::uint64_t> heap_graph_times(const Reader& reader) {
     }
     GraphCounts counts;
     HeapGraph unused;
-    read_part(reader.file(), entry, counts, unused);
-    promised = counts.nodes + counts.roots + counts.edges + 1;
+    try {
+      read_part(reader.file(), entry, counts, unused);
+      promised = counts.nodes + counts.roots + counts.edges + 1;
+    } catch (const TraceError&) {
+      continue;  // of this snapshot alone nothing is known
+    }
   }
   std::vector<std::uint64_t> times;
   for (const auto& [time_ns, of] : records) {

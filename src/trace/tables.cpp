@@ -118,18 +118,18 @@ void TableLoader::add(const IndexEntry& entry) {
       add_threads(entry);
       break;
     case ChunkKind::memory_samples:
-      append(decode_memory_samples(unpack(entry), entry.header.count), max_memory_samples,
+      append(decode_memory_samples(unpack(entry), entry.header.count), at_most(max_memory_samples),
              tables_.memory_samples);
       break;
     case ChunkKind::switches:
-      append(decode_switches(unpack(entry), entry.header.count), max_switches, tables_.switches);
+      append(decode_switches(unpack(entry), entry.header.count), at_most(max_switches), tables_.switches);
       break;
     case ChunkKind::processor_samples:
-      append(decode_processor_samples(unpack(entry), entry.header.count), max_processor_samples,
+      append(decode_processor_samples(unpack(entry), entry.header.count), at_most(max_processor_samples),
              tables_.processor_samples);
       break;
     case ChunkKind::refaults:
-      append(decode_refaults(unpack(entry), entry.header.count), max_refault_runs, tables_.refaults);
+      append(decode_refaults(unpack(entry), entry.header.count), at_most(max_refault_runs), tables_.refaults);
       break;
     case ChunkKind::names:
       add_names(entry);
@@ -147,6 +147,9 @@ void TableLoader::add(const IndexEntry& entry) {
 
 std::uint64_t TableLoader::frames_below() const noexcept { return ids_below(file_.bytes(), max_frames); }
 std::uint64_t TableLoader::stacks_below() const noexcept { return ids_below(file_.bytes(), max_stacks); }
+std::size_t TableLoader::at_most(std::uint32_t limit) const noexcept {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(limit, file_.bytes()));
+}
 
 void TableLoader::add_frames(const IndexEntry& entry) {
   const auto frames = decode_frames(unpack(entry), entry.header.count);
@@ -166,7 +169,7 @@ void TableLoader::add_modules(const IndexEntry& entry) {
         module_numbers_.try_emplace({module.start, module.loaded_ns}, tables_.modules.size());
     if (!is_new) {
       tables_.modules[place->second] = std::move(module);
-    } else if (tables_.modules.size() < max_modules) {
+    } else if (tables_.modules.size() < at_most(max_modules)) {
       tables_.modules.push_back(std::move(module));
     } else {
       throw TraceError("it names more objects than any recorder's");
@@ -194,7 +197,7 @@ void TableLoader::add_names(const IndexEntry& entry) {
 
 void TableLoader::add_named_objects(const IndexEntry& entry) {
   auto objects = decode_named_objects(unpack(entry, names_bytes_, max_names_bytes), entry.header.count);
-  if (objects.size() > max_modules - tables_.names.objects.size()) {
+  if (objects.size() > at_most(max_modules) - tables_.names.objects.size()) {
     throw TraceError("it names more objects than any recorder's");
   }
   std::move(objects.begin(), objects.end(), std::back_inserter(tables_.names.objects));

@@ -45,6 +45,8 @@ class TableLoader {
  private:
   std::uint64_t frames_below() const noexcept;
   std::uint64_t stacks_below() const noexcept;
+  // Records that no block of one repeated byte stands for take a byte of the file each, or more.
+  std::size_t at_most(std::uint32_t limit) const noexcept;
   void add(const IndexEntry& entry);
   base::ByteSource unpack(const IndexEntry& entry);
   base::ByteSource unpack(const IndexEntry& entry, std::uint64_t& unpacked_bytes, std::uint64_t limit);

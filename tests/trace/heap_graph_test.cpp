@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <string>
 
 #include "made_trace.hpp"
 #include "trace/damage.hpp"
@@ -103,6 +105,22 @@ TEST(HeapGraph, OneThatWasCutOffIsNotListed) {
   cut.resize(cut.size() / 2);
   put_content(file.path(), cut);
   EXPECT_EQ(heap_graph_times(Reader::open(file.path())), std::vector{first.time_ns});
+}
+
+TEST(HeapGraph, OneWithADamagedSummaryHidesNoOther) {
+  const TemporaryFile file("heap_graph");
+  HeapGraph first = random_heap_graph(20, 30);
+  first.stopped_ns = UINT64_MAX;  // ten bytes that are nowhere else
+  HeapGraph later = random_heap_graph(10, 10);
+  later.time_ns *= 2;
+  write_trace(file.path(), {first, later});
+  std::vector<char> damaged = content_of(file.path());
+  const std::string wanted(9, static_cast<char>(0xff));
+  const auto at = std::search(damaged.begin(), damaged.end(), wanted.begin(), wanted.end());
+  ASSERT_NE(at, damaged.end());
+  *at = 0;
+  put_content(file.path(), damaged);
+  EXPECT_EQ(heap_graph_times(Reader::open(file.path())), std::vector{later.time_ns});
 }
 
 TEST(HeapGraph, IsRefusedIfANumberIsImpossible) {
