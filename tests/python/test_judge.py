@@ -12,10 +12,11 @@ import pytest
 from heapwright import explain
 from heapwright.cli import judge
 from heapwright.cli.explanation import make_report
-from heapwright.cli.judge import Remedy
+from heapwright.cli.judge import Wanted
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.replay.quick import Tried
+from heapwright.replay.remedy import Remedy
 from test_advice import turned_over
 from test_explain import printed
 from written_traces import DELETE, NEW, MadeTrace
@@ -23,6 +24,7 @@ from written_traces import DELETE, NEW, MadeTrace
 FASTER = ReplayedFigure("CPU time", "ns", -3e6, -0.6, "better", "glibc", 1e5)
 SLOWER = FASTER._replace(difference=3e6, relative_difference=0.6, verdict="worse")
 SAME = FASTER._replace(difference=0.0, relative_difference=0.0, verdict="same")
+POOL = Wanted("pool", Remedy(change="object_pool@f"))
 PAIR = "MALLOC_MMAP_THRESHOLD_=67108864 MALLOC_TRIM_THRESHOLD_=67108864"
 
 
@@ -88,7 +90,7 @@ def test_a_recording_of_another_machine_is_not_replayed(
     trace = Trace(made(8, "elsewhere").write(tmp_path / "app.heapwright"))
     report = judge.checked(trace, report_of(trace))
     assert (report.searched, report.not_checked) == ({}, ""), "no remedy, so no bound of one"
-    monkeypatch.setattr(judge, "remedies_of", lambda _: [Remedy("pool", "", "object_pool@f")])
+    monkeypatch.setattr(judge, "remedies_of", lambda _: [POOL])
     advised = turned_over(NEW, DELETE, 2000, 480).meta("host", "elsewhere").meta("page_bytes", 4096)
     trace = Trace(advised.write(tmp_path / "advised.heapwright"))
     said = printed(explain.explain(judge.checked(trace, report_of(trace))), 200)
@@ -146,8 +148,7 @@ def test_an_interrupted_check_leaves_the_report_unchecked(
 
     monkeypatch.setattr(judge, "_replayed", interrupt)
     assert judge.checked(trace, report_of(trace)).searched == {}
-    advised = Remedy("pool", "", "object_pool@f")
-    monkeypatch.setattr(judge, "remedies_of", lambda _: [advised])
+    monkeypatch.setattr(judge, "remedies_of", lambda _: [POOL])
     assert judge.checked(trace, report_of(trace)).not_checked == "it was stopped"
     assert capsys.readouterr().err == ""
     assert not Path(f"{trace.path}.checked.json").exists()

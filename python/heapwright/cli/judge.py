@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from heapwright.model import Trace
 from heapwright.model.wholeness import why_not_whole
 from heapwright.replay import candidates, changes, other_machine, plans, quick, settings
 from heapwright.replay.decision import FIGURES
+from heapwright.replay.remedy import Remedy, of_row
 
 _MOST_TRIED = 4
 # Of the recorded time in the allocator: a replay with less does not have its costs.
@@ -40,12 +41,11 @@ _MOST_CACHE_BYTES = 1 << 20
 Checked = dict[str, list[ReplayedFigure]]
 
 
-class Remedy(NamedTuple):
-    """key: of Report.replayed; set, change: the arguments of replay that try it, one of them."""
+class Wanted(NamedTuple):
+    """key: of Report.replayed."""
 
     key: str
-    set: str
-    change: str
+    remedy: Remedy
 
 
 def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
@@ -59,7 +59,14 @@ def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
     return report._replace(searched=_check(report, settings_of(report), -1)[0])
 
 
-def settings_of(report: explaining.Report) -> list[Remedy]:
+def replayed(report: explaining.Report, wanted: Sequence[Wanted], is_kept: bool) -> tuple[Checked, str]:
+    """What a replay of some seconds says of these remedies, and why it says nothing. is_kept: beside the
+    recording, in place of others."""
+    moment_ns = _moment_of(explaining.answers(report, ("cause",))["cause"])
+    return _check(report, list(wanted), moment_ns, is_kept)
+
+
+def settings_of(report: explaining.Report) -> list[Wanted]:
     """Settings of the recorded allocator that are worth a try where nothing is advised."""
     family = report.allocator.family
     found = []
@@ -68,11 +75,13 @@ def settings_of(report: explaining.Report) -> list[Remedy]:
         if "arena" in text and len(report.trace.threads) < 2:
             continue
         key = " ".join(f"{name}={value}" for name, value in variables.items())
-        found.append(Remedy(key, f"{family}.{text}", ""))
+        found.append(Wanted(key, Remedy("", f"{family}.{text}")))
     return found
 
 
-def _check(report: explaining.Report, wanted: list[Remedy], moment_ns: int) -> tuple[Checked, str]:
+def _check(
+    report: explaining.Report, wanted: list[Wanted], moment_ns: int, is_kept: bool = True
+) -> tuple[Checked, str]:
     """What was measured, and why nothing was."""
     trace = report.trace
     if not wanted:
@@ -90,28 +99,26 @@ def _check(report: explaining.Report, wanted: list[Remedy], moment_ns: int) -> t
         return {}, "it was stopped"
     except (MeasureError, InputError) as error:
         return {}, str(error)
-    if found:  # a less busy machine may have time for it
+    if found and is_kept:  # a less busy machine may have time for it
         _keep(file, key, found)
     return found, "" if found else _TOO_LONG
 
 
-def remedies_of(questions: Mapping[str, Any]) -> list[Remedy]:
+def remedies_of(questions: Mapping[str, Any]) -> list[Wanted]:
     """Those that may be named on the first screen and that a replay can try."""
     found = [
-        Remedy(str(row["replay_change"] or row["what"]), str(row["replay_set"]), str(row["replay_change"]))
+        Wanted(str(row["replay_change"] or row["what"]), of_row(row))
         for row in questions["cause"].get("remedies", ())
         if (row["replay_set"] or row["replay_change"]) and row["helps"] in _HELPING
     ][: _MOST_TRIED - 1]
     found += [
-        Remedy(
-            str(row["replay_change"] or row["replay_set"]), str(row["replay_set"]), str(row["replay_change"])
-        )
+        Wanted(str(row["replay_change"] or row["replay_set"]), of_row(row))
         for row in questions["advice"].get("advice", ())
         if (row["replay_change"] or row["replay_set"]) and row["confidence"] != LOW
     ]
     found = list(dict.fromkeys(found))
-    tried = list(dict.fromkeys((one.set, one.change) for one in found))[:_MOST_TRIED]
-    return [one for one in found if (one.set, one.change) in tried]
+    tried = list(dict.fromkeys(one.remedy for one in found))[:_MOST_TRIED]
+    return [one for one in found if one.remedy in tried]
 
 
 def why_not_checked(trace: Trace) -> str:
@@ -132,7 +139,7 @@ def _moment_of(cause: Mapping[str, Any]) -> int:
 
 
 def _replayed(
-    report: explaining.Report, wanted: list[Remedy], moment_ns: int, step: quick.Progress
+    report: explaining.Report, wanted: list[Wanted], moment_ns: int, step: quick.Progress
 ) -> Checked:
     trace = report.trace
     program = native_programs.find("heapwright-replay")
@@ -141,31 +148,26 @@ def _replayed(
     if not chosen.is_recorded:
         raise MeasureError(chosen.notes[0])
     recorded = chosen.candidates[0]
-    tried: list[candidates.Candidate] = []
+    tried: dict[Remedy, candidates.Candidate] = {}
     asked: dict[str, changes.Change] = {}
     # A setting may be the remedy of a question and of a rule: it is tried once.
-    first = {(one.set, one.change): one for one in reversed(wanted)}
-    for remedy in reversed(first.values()):
-        one = candidates.Candidate(remedy.key, recorded.version, recorded.path, recorded.variables)
+    for remedy in dict.fromkeys(one.remedy for one in wanted):
         if remedy.change:
             asked[remedy.change] = changes.parse(remedy.change, trace)
-            tried.append(candidates.changed(one, remedy.change))
-            continue
-        allocator, values = settings.parse(remedy.set)
-        if recorded.name.split()[0] == allocator:
-            variables = settings.environment_of(allocator, values, recorded.variables)
-            tried.append(candidates.tuned(one, variables))
-    chosen = candidates.Chosen([recorded, *tried], True, [])
+        if remedy.allocator in ("", *shelf.files()) or "/" in remedy.allocator:
+            tried[remedy] = candidates.with_remedy(shelf, recorded, remedy)
+    chosen = candidates.Chosen([recorded, *tried.values()], True, [])
     said = quick.Quick(program, trace, chosen, asked, moment_ns).run(step)
     recorded_ns = report.facts.totals.allocator_ns
     found = {
-        name: _figures(one, name, recorded.name, recorded_ns) for name, one in said.items() if one.figures
+        remedy: _figures(said[one.name], remedy.change, one.name.split()[0], recorded_ns)
+        for remedy, one in tried.items()
+        if one.name in said and said[one.name].figures
     }
-    keys = ((one.key, first[one.set, one.change].key) for one in wanted)
-    return {key: found[name] for key, name in keys if name in found}
+    return {one.key: found[one.remedy] for one in wanted if one.remedy in found}
 
 
-def _figures(tried: quick.Tried, name: str, on: str, recorded_ns: int) -> list[ReplayedFigure]:
+def _figures(tried: quick.Tried, change: str, on: str, recorded_ns: int) -> list[ReplayedFigure]:
     """Inline room makes its owners larger, which a replay leaves out: no memory of that change is judged."""
     return [
         ReplayedFigure(
@@ -173,12 +175,12 @@ def _figures(tried: quick.Tried, name: str, on: str, recorded_ns: int) -> list[R
             "ns" if key == "time_ns" else "bytes",
             record["difference"],
             record["relative_difference"],
-            _verdict(record, "@" in name, recorded_ns),
+            _verdict(record, "@" in change, recorded_ns),
             on,
             record["resolution"] or 0.0,
         )
         for key, record in tried.figures.items()
-        if key == "time_ns" or not name.startswith("small_vector")
+        if key == "time_ns" or not change.startswith("small_vector")
     ]
 
 
@@ -189,7 +191,7 @@ def _verdict(record: Mapping[str, Any], is_change: bool, recorded_ns: int) -> st
     return UNKNOWN if is_change and is_lacking and record["verdict"] == SAME else str(record["verdict"])
 
 
-def _key_of(trace: Trace, wanted: list[Remedy]) -> dict[str, Any]:
+def _key_of(trace: Trace, wanted: list[Wanted]) -> dict[str, Any]:
     """What results belong to: this file, this version, these remedies."""
     found = Path(trace.path).stat()
     return {
@@ -198,7 +200,7 @@ def _key_of(trace: Trace, wanted: list[Remedy]) -> dict[str, Any]:
         "modified_ns": found.st_mtime_ns,
         "start_unix_ns": trace.metadata.start_unix_ns,
         "process_id": trace.metadata.process_id,
-        "remedies": [list(remedy) for remedy in wanted],
+        "remedies": [[one.key, one.remedy.text] for one in wanted],
     }
 
 

@@ -14,8 +14,9 @@ from heapwright.measure.allocators import REFERENCE, Allocator, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model.records import Metadata
 from heapwright.replay import obedience, settings
+from heapwright.replay.remedy import Remedy
 
-_C_LIBRARY = "libc.so.6"
+C_LIBRARY = "libc.so.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Candidate(Allocator):
 
         A program linked with an allocator calls the C library's if that comes first.
         """
-        preload = self.path or (_C_LIBRARY if brings_own else "")
+        preload = self.path or (C_LIBRARY if brings_own else "")
         variables = {**self.variables, **({"LD_PRELOAD": preload} if preload else {})}
         words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
         return " ".join([*words, shlex.quote(program)])
@@ -88,14 +89,19 @@ def choose(
     return Chosen(_with_own_names([reference, *others]), is_recorded, notes)
 
 
-def changed(candidate: Candidate, change: str) -> Candidate:
-    """The candidate with this change."""
-    return replace(candidate, change=change)
+def with_remedy(shelf: Shelf, recorded: Candidate, remedy: Remedy) -> Candidate:
+    """The recorded allocator with the remedy, or another one that it needs; MeasureError.
 
-
-def tuned(candidate: Candidate, variables: Mapping[str, str]) -> Candidate:
-    """The candidate with these variables instead of its own."""
-    return replace(candidate, variables=variables)
+    Its name begins with the allocator's, by which a replay knows what it does.
+    """
+    family = remedy.allocator or recorded.name.split()[0]
+    is_recorded = family == recorded.name.split()[0]
+    base = recorded if is_recorded else _plain(shelf.choose([family])[0])
+    variables = base.variables
+    if remedy.settings:
+        variables = settings.environment_of(*settings.parse(remedy.settings), variables)
+    name = f"{base.name.split()[0]} {remedy.text}"
+    return replace(base, name=name, variables=variables, change=remedy.change)
 
 
 def with_changes(chosen: Chosen, changes: Sequence[str]) -> Chosen:
@@ -165,7 +171,7 @@ def _name_and_path(allocator: str) -> tuple[str, str]:
 def is_c_library(allocator: str) -> bool:
     """Whether this is the allocator that a recording names."""
     name, path = _name_and_path(allocator)
-    return name.startswith(REFERENCE) or (not name and Path(path).name == _C_LIBRARY)
+    return name.startswith(REFERENCE) or (not name and Path(path).name == C_LIBRARY)
 
 
 def _trusted(shelf: Shelf, path: str, on: Sequence[str]) -> Allocator:

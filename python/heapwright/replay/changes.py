@@ -63,17 +63,22 @@ class Change:
 
 def memory_bounds(text: str) -> set[str]:
     """Whether the program would have at least, or at most, the replay's memory with the change; "": equal."""
-    words = (part.partition("@")[0] for part in _NEXT.split(text))
-    return {_BOUNDS[name] for word in words if (name := word.partition(":")[0]) in _BOUNDS}
+    return {_BOUNDS[name] for name in names(text) if name in _BOUNDS}
 
 
 def goes_by_the_clock(text: str) -> bool:
     """Whether the cost of this change depends on when threads run."""
-    return not _names(text).isdisjoint(_GO_BY_THE_CLOCK)
+    return not names(text).isdisjoint(_GO_BY_THE_CLOCK)
 
 
-def _names(text: str) -> set[str]:
-    return {part.partition("@")[0].partition(":")[0] for part in _NEXT.split(text)}
+def parts(text: str) -> list[str]:
+    """The changes that are joined by +."""
+    return _NEXT.split(text)
+
+
+def names(text: str) -> set[str]:
+    """Of its changes: {"segregate", "trim"}."""
+    return {part.partition("@")[0].partition(":")[0] for part in parts(text)}
 
 
 def parse(text: str, trace: Trace) -> Change:
@@ -82,19 +87,19 @@ def parse(text: str, trace: Trace) -> Change:
     A site is a function, function@file:line, or its number in explain's JSON.
     """
     sites = trace.sites()
-    parts: list[Part] = []
+    found: list[Part] = []
     part_of: dict[int, int] = {}
-    wanted = _NEXT.split(text)
+    wanted = parts(text)
     if len(wanted) > _MOST_PARTS:
         raise MeasureError(f"one --change takes at most {_MOST_PARTS} changes, not {len(wanted)}")
     for number, words in enumerate(wanted, 1):
         name, chosen = _part(text, words, list(sites))
-        parts.append(Part(name, tuple(map(str, chosen))))
+        found.append(Part(name, tuple(map(str, chosen))))
         for site in chosen:
             if site.number in part_of:
                 raise MeasureError(f"--change {text}: {site} is named twice")
             part_of[site.number] = number
-    return Change(text, tuple(parts), bytes(part_of.get(number, 0) for number in sites.site_of_stack))
+    return Change(text, tuple(found), bytes(part_of.get(number, 0) for number in sites.site_of_stack))
 
 
 def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What can be done to a program without its source, and to its replay alike.
+
+An allocator, settings of it, a change of what call sites get: each is an argument of an option of replay.
+explain's remedies name them, replay predicts them, try does them to the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from heapwright.measure.errors import MeasureError
+from heapwright.replay import changes, settings
+
+# A change as try names it, and as a replay does: what a preloaded library can do where the program runs.
+_TRIED_AS = {"segregate": "segregate", "reuse": "buffer_cache", "defer": "deferred_free"}
+_KINDS = ("set", "on", "trim", *_TRIED_AS)
+_HOW = "set:glibc.arena_max=1, on:jemalloc, segregate@SITE, reuse@SITE, defer@SITE, trim:MS, or a + of them"
+_NEXT = re.compile(r"\+(?=(?:set|on|trim):|[a-z_]+(?::[^@+]*)?@)")
+_ONE_MORE_SETTING = re.compile(r"\+(?=[\w.]+=)")
+
+
+class Remedy(NamedTuple):
+    """on: an allocator's name or path. settings: glibc.arena_max=1,top_pad=1M. change: as replay's, such as
+    segregate@session or trim:500. "": as it is."""
+
+    on: str = ""
+    settings: str = ""
+    change: str = ""
+
+    @property
+    def text(self) -> str:
+        """As try's --remedy takes it.
+
+        >>> Remedy("jemalloc", "jemalloc.narenas=1", "buffer_cache@load").text
+        'on:jemalloc+set:jemalloc.narenas=1+reuse@load'
+        """
+        change = "+".join(_tried(part) for part in changes.parts(self.change)) if self.change else ""
+        parts = [f"{kind}:{value}" for kind, value in (("on", self.on), ("set", self.settings)) if value]
+        return "+".join([*parts, *([change] if change else [])])
+
+    @property
+    def allocator(self) -> str:
+        """The one that it needs; "": the program's own."""
+        return self.on or self.settings.partition(".")[0]
+
+    @property
+    def needs_source(self) -> bool:
+        """A change of what a site gets that only its author can make."""
+        names = changes.names(self.change) if self.change else set()
+        return not names <= {"trim", *_TRIED_AS.values()}
+
+
+def of_row(row: Mapping[str, Any]) -> Remedy:
+    """Of a remedy or advice in explain's answers."""
+    return Remedy("", str(row["replay_set"]), str(row["replay_change"]))
+
+
+def parse(text: str) -> Remedy:
+    """Parses what --remedy takes; MeasureError. Sites are not looked up, nor allocators.
+
+    >>> parse("set:glibc.arena_max=1+top_pad=1M").settings
+    'glibc.arena_max=1,top_pad=1M'
+    >>> parse("reuse@f+trim:500+on:./liba+b.so")
+    Remedy(on='./liba+b.so', settings='', change='buffer_cache@f+trim:500')
+    """
+    values: dict[str, str] = {}
+    for part in _NEXT.split(text):
+        kind, value = _kind_and_value(text, part)
+        if kind in values and kind != "change":
+            raise MeasureError(f"--remedy {text}: '{kind}:' stands twice in it")
+        values[kind] = f"{values[kind]}+{value}" if kind in values else value
+    found = Remedy(values.get("on", ""), values.get("set", ""), values.get("change", ""))
+    named = found.settings.partition(".")[0]
+    if found.on and named and "/" not in found.on and named != found.on:
+        raise MeasureError(f"--remedy {text}: settings of {named} do nothing on {found.on}")
+    return found
+
+
+def _kind_and_value(text: str, part: str) -> tuple[str, str]:
+    name = re.match(r"[\w-]*", part)
+    kind = name[0] if name else ""
+    mark, value = part[len(kind) : len(kind) + 1], part[len(kind) + 1 :]
+    if kind in ("set", "on") and mark == ":" and value:
+        if kind == "set":
+            value = _ONE_MORE_SETTING.sub(",", value)
+            settings.parse(value)
+        return kind, value
+    if kind == "trim" and mark == ":" and re.fullmatch(r"\d{1,9}", value) and int(value):
+        return "change", part
+    if kind in _TRIED_AS and mark == "@" and value:
+        return "change", f"{_TRIED_AS[kind]}@{value}"
+    close = "" if kind in _KINDS else next(iter(get_close_matches(kind, _KINDS, 1)), "")
+    hint = f"did you mean {close}?" if close else f"a remedy is {_HOW}"
+    raise MeasureError(f"no remedy '{part or text}'; {hint}")
+
+
+def _tried(change: str) -> str:
+    name, mark, rest = re.match(r"([\w]*)(.?)(.*)", change, re.DOTALL).groups()  # type: ignore[union-attr]
+    other = next((tried for tried, replayed in _TRIED_AS.items() if replayed == name), name)
+    return f"{other}{mark}{rest}"

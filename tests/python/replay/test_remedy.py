@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Remedies as they are typed, as a replay takes them, and as explain ranks them."""
+
+from __future__ import annotations
+
+import pytest
+from heapwright.measure.allocators import Allocator, Shelf
+from heapwright.measure.errors import MeasureError
+from heapwright.replay import candidates
+from heapwright.replay.remedy import Remedy, of_row, parse
+
+PLAIN = candidates.Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "2", "MALLOC_TOP_PAD_": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("set:glibc.arena_max=1", Remedy(settings="glibc.arena_max=1")),
+        (
+            "set:glibc.mmap_threshold=64k+top_pad=1M+glibc.arena_max=1",
+            Remedy(settings="glibc.mmap_threshold=64k,top_pad=1M,glibc.arena_max=1"),
+        ),
+        ("on:jemalloc+set:jemalloc.narenas=1", Remedy("jemalloc", "jemalloc.narenas=1")),
+        ("on:./a+b/libmine.so+trim:500", Remedy("./a+b/libmine.so", change="trim:500")),
+        (
+            "segregate@operator+ (x),f+reuse@load+defer@~D",
+            Remedy(change="segregate@operator+ (x),f+buffer_cache@load+deferred_free@~D"),
+        ),
+    ],
+)
+def test_a_remedy_is_what_a_replay_takes(text: str, remedy: Remedy) -> None:
+    assert parse(text) == remedy
+    assert parse(parse(text).text) == remedy, "as it is written again"
+    assert not remedy.needs_source
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no remedy ''; a remedy is set:glibc.arena_max=1, on:jemalloc,"),
+        ("segragate@f", "no remedy 'segragate@f'; did you mean segregate?"),
+        ("arena@f", "no remedy 'arena@f'; a remedy is"),  # takes code
+        ("trim:soon", "no remedy 'trim:soon'; a remedy is"),
+        ("trim:0", "no remedy 'trim:0'; a remedy is"),
+        ("set:glibc.arena_may=1", "glibc has no setting arena_may; did you mean arena_max?"),
+        ("set:arena_max=1", "--set takes ALLOCATOR.NAME=VALUE"),
+        ("on:jemalloc+set:glibc.arena_max=1", "settings of glibc do nothing on jemalloc"),
+        ("on:jemalloc+on:glibc", "'on:' stands twice in it"),
+    ],
+)
+def test_what_is_no_remedy_is_told(text: str, said: str) -> None:
+    with pytest.raises(MeasureError) as failure:
+        parse(text)
+    assert said in str(failure.value)
+
+
+def test_a_remedy_of_a_ranked_list_may_need_source() -> None:
+    setting = of_row({"replay_set": "glibc.arena_max=1", "replay_change": "", "what": "x"})
+    assert (setting.text, setting.needs_source) == ("set:glibc.arena_max=1", False)
+    for change, needs in (("arena@f", True), ("trim:7", False), ("segregate@f+reserve@g", True)):
+        assert of_row({"replay_set": "", "replay_change": change}).needs_source is needs, change
+
+
+class OneMore(Shelf):
+    def __init__(self) -> None: ...
+
+    def choose(self, wanted: object) -> list[Allocator]:
+        assert wanted == ["jemalloc"]
+        return [Allocator("jemalloc", "5", "/lib/jemalloc.so")]
+
+
+def test_settings_come_on_top_of_the_recorded_ones_only_on_the_same_allocator() -> None:
+    found = candidates.with_remedy(OneMore(), PLAIN, parse("set:glibc.arena_max=1"))
+    assert (found.name, found.path, found.variables) == (
+        "glibc set:glibc.arena_max=1",
+        "",
+        {"MALLOC_ARENA_MAX": "1", "MALLOC_TOP_PAD_": "1"},
+    )
+    found = candidates.with_remedy(OneMore(), PLAIN, parse("set:jemalloc.narenas=1+segregate@f"))
+    assert (found.path, found.change) == ("/lib/jemalloc.so", "segregate@f")
+    assert found.name.startswith("jemalloc "), "by which a replay knows when it returns memory"
+    assert found.variables == {"MALLOC_CONF": "narenas:1"}
