@@ -62,7 +62,7 @@ void check_tables(const Reader& reader) {
   for (std::size_t id = 1; id < stacks.size(); ++id) {
     const std::uint32_t frame = stacks[id].frame;
     require(stacks[id].parent < id);
-    require(frame < reader.frames().size() || frame == frame_truncated || frame == frame_table_full);
+    require(frame < reader.frames().size() || is_mark(frame));
   }
 }
 

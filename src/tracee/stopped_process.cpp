@@ -57,14 +57,28 @@ std::uint64_t stack_pointer_in(const std::vector<std::uint64_t>& registers) {
   return place < registers.size() ? registers[place] : 0;
 }
 
+// Appends a set of registers of at most this many words. False: it has none, or is gone.
+bool read_set(pid_t id, std::uintptr_t set, std::size_t most_words, std::vector<std::uint64_t>& registers) {
+  const std::size_t before = registers.size();
+  registers.resize(before + most_words);
+  iovec to{&registers[before], most_words * sizeof(std::uint64_t)};
+  const bool has_set = ptrace(PTRACE_GETREGSET, id, set, &to) == 0;
+  registers.resize(before + (has_set ? to.iov_len / sizeof(std::uint64_t) : 0));
+  return has_set;
+}
+
 // False: the thread is gone.
 bool read_registers(StoppedThread& thread) {
-  thread.registers.resize(64);
-  iovec to{thread.registers.data(), thread.registers.size() * sizeof(std::uint64_t)};
-  if (ptrace(PTRACE_GETREGSET, thread.id, NT_PRSTATUS, &to) != 0) return false;
-  thread.registers.resize(to.iov_len / sizeof(std::uint64_t));
+  if (!read_set(thread.id, NT_PRSTATUS, 64, thread.registers)) return false;
   thread.stack_pointer = stack_pointer_in(thread.registers);
   thread.thread_pointer = thread_pointer_of(thread.id, thread.registers);
+#if defined(__x86_64__)
+  constexpr std::uintptr_t vector_set = NT_X86_XSTATE;
+#else
+  constexpr std::uintptr_t vector_set = NT_PRFPREG;
+#endif
+  constexpr std::size_t most_vector_words = 2048;  // 11 KiB with AMX tiles
+  read_set(thread.id, vector_set, most_vector_words, thread.registers);
   return true;
 }
 

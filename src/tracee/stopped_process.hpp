@@ -18,6 +18,7 @@ namespace heapwright::tracee {
 struct StoppedThread {
   pid_t id = 0;
   int signal = 0;  // was about to be delivered; delivered when the thread resumes
+  // As the kernel has them: the general ones, then those of vectors.
   std::vector<std::uint64_t> registers;
   std::uint64_t stack_pointer = 0;
   std::uint64_t thread_pointer = 0;  // thread-local variables are around it
