@@ -37,6 +37,7 @@ SHIPPED = [
     "heapwright-record",
     "heapwright-attach",
     "heapwright-attachable",
+    "heapwright-apply",
     "heapwright-count",
     "heapwright",
     "heapwright-lab",

@@ -25,6 +25,7 @@ COMMANDS = (
     "export",
     "info",
     "replay",
+    "keep",
     "compare",
     "gate",
     "lint",
@@ -87,6 +88,10 @@ EXAMPLES = {
     "replay": (
         "heapwright replay ls.heapwright",
         "heapwright replay ls.heapwright --on jemalloc,mimalloc --set glibc.arena_max=1",
+    ),
+    "keep": (
+        "heapwright keep shop.heapwright --remedy segregate@session",
+        "heapwright keep shop.heapwright --remedy reuse@load_image+trim:1000 -o shop.toml",
     ),
     "compare": (
         "heapwright compare before.heapwright after.heapwright",

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""The remedy file: which calls get what, by modules' build ids and return addresses in them.
+
+Its reader, src/apply/remedy_file.cpp, takes nothing but what is written here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from heapwright.model import Trace
+from heapwright.model.selectors import selected, why_none
+from heapwright.model.sites import MARKS, Site, Sites
+
+# As in src/apply/remedies.hpp.
+MOST_REMEDIES, MOST_MODULES, MOST_STACKS, MOST_FRAMES = 16, 32, 512, 8
+_MOST_NAME_BYTES = 127
+_TRIM_MS = range(10, 3_600_001)
+
+_SITED = ("segregate", "reuse")
+_HOW = "a remedy is segregate@SITE, reuse@SITE or trim:MS, or several joined by +"
+_NEXT = re.compile(r"\+(?=(?:segregate|reuse)@|trim:)")
+_MOST_SHOWN = 4
+
+Frame = tuple[int, int]  # module as numbered in the file, offset from its load bias
+
+
+class RemedyError(Exception):
+    """What is wrong with a remedy, and what to do; one line."""
+
+
+@dataclass(slots=True)
+class Remedy:
+    """change: segregate, reuse or trim. site: as the user named it."""
+
+    change: str
+    site: str = ""
+    every_ms: int = 0
+    stacks: list[tuple[Frame, ...]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """As the user typed it."""
+        return f"{self.change}@{self.site}" if self.site else f"{self.change}:{self.every_ms}"
+
+
+class RemedyFile:
+    """Remedies for the program of one recording."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.remedies: list[Remedy] = []
+        self._trace = trace
+        self._modules: dict[int, int] = {}  # numbers in the file, by those in the recording
+        self._taken: dict[tuple[Frame, ...], Remedy] = {}
+        self._allocations = trace.facts().stacks["allocations"]  # of each stack
+
+    def add(self, text: str) -> None:
+        """Adds what --remedy names: segregate@session+trim:500. RemedyError."""
+        for part in _NEXT.split(text):
+            self.remedies.append(self._trim(part) if part.startswith("trim") else self._at_site(part))
+        if len(self.remedies) > MOST_REMEDIES:
+            raise RemedyError(f"{len(self.remedies)} remedies; a file takes at most {MOST_REMEDIES}")
+
+    def text(self) -> str:
+        """The file's contents."""
+        lines = ["# Written by heapwright keep; docs/apply.md explains it.", "version = 1"]
+        for module in self._modules:
+            of_trace = self._trace.modules[module]
+            name, build_id = _quoted(of_trace.name), _quoted(of_trace.build_id)
+            lines += ["", "[[module]]", f"name = {name}", f"build_id = {build_id}"]
+        for remedy in self.remedies:
+            lines += ["", "[[remedy]]", f"change = {_quoted(remedy.change)}"]
+            if remedy.change == "trim":
+                lines.append(f"every_ms = {remedy.every_ms}")
+                continue
+            rows = (", ".join(f'"{module}:{offset:#x}"' for module, offset in one) for one in remedy.stacks)
+            lines += [f"site = {_quoted(remedy.site)}", "stacks = [", *(f"  [{row}]," for row in rows), "]"]
+        return "\n".join(lines) + "\n"
+
+    def modules_of(self, remedy: Remedy) -> list[str]:
+        """Names of the files whose code a remedy is about."""
+        names = [self._trace.modules[module].name for module in self._modules]
+        return list(dict.fromkeys(names[module] for stack in remedy.stacks for module, _ in stack))
+
+    def _trim(self, text: str) -> Remedy:
+        digits = text.removeprefix("trim:")
+        every_ms = int(digits) if digits.isdecimal() and len(digits) < 9 else 0
+        if every_ms not in _TRIM_MS:
+            raise RemedyError(f"{text}: trim takes milliseconds from 10 to 3600000, as in trim:1000")
+        return Remedy("trim", every_ms=every_ms)
+
+    def _at_site(self, text: str) -> Remedy:
+        change, mark, selector = text.partition("@")
+        if change not in _SITED or not mark or not selector:
+            raise RemedyError(f"no remedy '{text}'; {_HOW}")
+        remedy = Remedy(change, selector)
+        sites = self._trace.sites()
+        allocating = {sites.site_of_stack[stack] for stack, count in enumerate(self._allocations) if count}
+        site = _only([site for site in sites if site.number in allocating], selector)
+        for stack in self._stacks_of(sites, site):
+            if (other := self._taken.setdefault(stack, remedy)) is not remedy:
+                raise RemedyError(f"{remedy} and {other} are about the same calls")
+            remedy.stacks.append(stack)
+        if not remedy.stacks:
+            raise RemedyError(f"{site}: where its calls return to does not tell them; it can have no remedy")
+        if len(self._taken) > MOST_STACKS:
+            raise RemedyError(f"{len(self._taken)} ways to call; a file takes at most {MOST_STACKS}")
+        return remedy
+
+    def _stacks_of(self, sites: Sites, site: Site) -> Iterator[tuple[Frame, ...]]:
+        """The frames from the allocating call to the site's function, of every way there, once each."""
+        tree = self._trace.stack_columns
+        known: set[tuple[int, ...]] = set()
+        for stack, number in enumerate(sites.site_of_stack):
+            if number != site.number or stack == 0 or not self._allocations[stack]:
+                continue
+            frames = tuple(_to_site(stack, tree["parent"], tree["frame"], sites))
+            if frames and frames not in known:
+                known.add(frames)
+                yield from self._frames(site, frames)
+
+    def _frames(self, site: Site, frames: Sequence[int]) -> Iterator[tuple[Frame, ...]]:
+        columns = self._trace.frame_columns
+        if any(columns["is_exact"][frame] for frame in frames):
+            return  # interrupted by a signal: nothing returns there
+        modules = [columns["module"][frame] for frame in frames]
+        if any(module >= len(self._trace.modules) for module in modules):
+            return  # code that a program made at run time
+        if len(frames) > MOST_FRAMES:
+            raise RemedyError(
+                f"{site}: its function is {len(frames)} calls above the allocator's; at most {MOST_FRAMES}"
+            )
+        yield tuple(
+            (self._number(module), columns["pc"][frame] - self._trace.modules[module].bias)
+            for module, frame in zip(modules, frames, strict=True)
+        )
+
+    def _number(self, module: int) -> int:
+        of_trace = self._trace.modules[module]
+        if not of_trace.build_id:
+            raise RemedyError(f"{of_trace.name} has no build id; link with -Wl,--build-id and record again")
+        if len(of_trace.name.encode()) > _MOST_NAME_BYTES:
+            raise RemedyError(f"{of_trace.name}: a file's name may have {_MOST_NAME_BYTES} bytes")
+        if module not in self._modules and len(self._modules) == MOST_MODULES:
+            raise RemedyError(f"code of more than {MOST_MODULES} files; name fewer sites")
+        return self._modules.setdefault(module, len(self._modules))
+
+
+def _to_site(stack: int, parents: Sequence[int], frames: Sequence[int], sites: Sites) -> Iterator[int]:
+    while stack != 0 and frames[stack] not in MARKS:
+        yield frames[stack]
+        if sites.locations(frames[stack]):
+            return
+        stack = parents[stack]
+
+
+def _only(sites: list[Site], selector: str) -> Site:
+    found = selected(sites, selector)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RemedyError(why_none(sites, selector))
+    shown = [f"{site.location.function}@{site.where}" for site in found[:_MOST_SHOWN]]
+    more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
+    raise RemedyError(f"{selector} names {len(found)} call sites; choose one: {', '.join(shown)}{more}")
+
+
+def _quoted(text: str) -> str:
+    """As the reader takes it: it has no escapes but two."""
+    clean = "".join(letter for letter in text if letter >= " ")
+    while len(clean.encode()) > _MOST_NAME_BYTES:
+        clean = clean[:-1]
+    return '"' + clean.replace("\\", "\\\\").replace('"', '\\"') + '"'

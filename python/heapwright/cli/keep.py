@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""heapwright keep: writes remedies for call sites, which libheapwright-apply.so applies."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heapwright.apply.remedy_file import RemedyError, RemedyFile
+from heapwright.cli import native_programs, options
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.errors import InputError
+from heapwright.cli.output import check_is_no_input, check_output, hint, is_stdout, write_text
+from heapwright.report import units
+
+LIBRARY = "libheapwright-apply.so"
+
+Wanted = Annotated[
+    list[str],
+    typer.Option(
+        "--remedy",
+        metavar="CHANGE@SITE,…",
+        help="What to do, and at which call site: segregate@session, reuse@load, trim:MS.",
+    ),
+]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")]
+
+
+def keep(
+    file: options.File,
+    remedy: Wanted,
+    output: Output = Path("remedy.toml"),
+    debug_root: options.DebugRoot = None,
+    force: options.Force = False,
+) -> None:
+    """Write remedies for a preloaded library to apply."""
+    check_output(output, force)
+    check_is_no_input(output, [file])
+    trace = open_trace(file, debug_root)
+    kept = RemedyFile(trace)
+    try:
+        for text in remedy:
+            kept.add(text)
+    except RemedyError as error:
+        raise InputError(str(error)) from None
+    write_text(output, force, kept.text())
+    if is_stdout(output):
+        return
+    for one in kept.remedies:
+        ways = f"  {units.counted(len(one.stacks), 'way')} to call in {', '.join(kept.modules_of(one))}"
+        sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
+    library = native_programs.find_library(LIBRARY)
+    program = shlex.quote(trace.metadata.program)
+    hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Reads the remedy file before main, and makes what it asks for; at exit, the statistics.
+#include "apply/active.hpp"
+
+#include <pthread.h>
+#include <sys/auxv.h>
+
+#include <cerrno>
+#include <cstring>
+#include <initializer_list>
+
+#include "apply/idle_trim.hpp"
+#include "apply/loaded_modules.hpp"
+#include "apply/next_functions.hpp"
+#include "apply/remedy_file.hpp"
+#include "apply/site_heaps.hpp"
+#include "heap/base/messages.hpp"
+#include "heap/front/forks.hpp"
+
+extern char** environ;
+
+namespace heapwright::apply {
+
+namespace {
+
+constinit Remedies remedies{};
+constinit const Remedies* active = nullptr;
+constinit bool prints_statistics = false;
+
+// getenv() may be the program's own.
+const char* environment_value(const char* name) noexcept {
+  const std::size_t length = std::strlen(name);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+void say(const char* path, const char* what, std::size_t line_number) noexcept {
+  heap::Line line;
+  line.text(path);
+  if (line_number != 0) line.text(":").number(line_number);
+  line.text(": ").text(what).text("; no remedy is applied").write();
+}
+
+bool has_sites() noexcept { return remedies.stack_count != 0; }
+
+// The heap's handlers first: they run last before the fork, and ours do not allocate.
+void handle_all_forks() noexcept {
+  heap::handle_forks();
+  pthread_atfork(lock_kept_blocks, unlock_kept_blocks, [] {
+    reset_kept_blocks_in_child();
+    forget_arming_thread();
+  });
+}
+
+bool begin_sites(const char* path) noexcept {
+  for (const char* name : {"malloc", "free", "realloc", "malloc_usable_size"}) {
+    if (is_first(name)) continue;
+    say(path, "the program or another preloaded library has its own malloc before this one", 0);
+    return false;
+  }
+  if (!make_site_heaps(remedies)) {
+    say(path, "no address space for its heaps", 0);
+    return false;
+  }
+  handle_all_forks();
+  arm_loaded(remedies);
+  return true;
+}
+
+void begin_trims(const char* path) noexcept {
+  for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
+    if (remedies.remedies[i].kind != RemedyKind::trim) continue;
+    if (start_idle_trim(remedies.remedies[i].every_ms)) return;  // one thread suffices
+    return say(path, "trim: this allocator has no malloc_trim, or there can be no thread", 0);
+  }
+}
+
+void begin() noexcept {
+  find_next_functions();
+  // A program with more rights than its caller ignores the caller's settings.
+  const char* path = getauxval(AT_SECURE) != 0 ? nullptr : environment_value("HEAPWRIGHT_APPLY");
+  if (path == nullptr || *path == '\0') return;
+  const FileError error = read_remedies(path, remedies);
+  if (error.what != nullptr) return say(path, error.what, error.line);
+  if (has_sites() && !begin_sites(path)) return;
+  active = &remedies;
+  begin_trims(path);
+  const char* wanted = environment_value("HEAPWRIGHT_APPLY_STATS");
+  prints_statistics = wanted != nullptr && std::strcmp(wanted, "1") == 0;
+}
+
+[[gnu::constructor]] void at_load() {
+  const int before = errno;
+  begin();
+  errno = before;
+}
+
+// After the program's own destructors and exit handlers.
+[[gnu::destructor]] void at_unload() {
+  if (prints_statistics) print_statistics(remedies);
+}
+
+}  // namespace
+
+const Remedies* active_remedies() noexcept { return active; }
+
+}  // namespace heapwright::apply

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "apply/idle_trim.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "heap/service/maintenance.hpp"
+
+namespace heapwright::apply {
+
+namespace {
+
+int (*trim_heap)(std::size_t) = nullptr;
+
+std::uint64_t nanoseconds(clockid_t clock) noexcept {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void sleep_ms(std::uint32_t ms) noexcept {
+  const timespec span{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+  nanosleep(&span, nullptr);
+}
+
+void trim_all() noexcept {
+  trim_heap(0);
+  constexpr std::size_t slice = 1024;
+  while (heap::maintain(slice, 0) == slice) {
+  }
+}
+
+// Idle: at most a twentieth of a processor. What trimming itself took is not the program's work.
+void* trim_when_idle(void* ms) {
+  const auto every_ms = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(ms));
+  constexpr std::uint64_t idle_share = 20;
+  bool has_worked = true;
+  std::uint64_t begin_ns = nanoseconds(CLOCK_MONOTONIC);
+  std::uint64_t used_ns = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
+  for (;;) {
+    sleep_ms(every_ms);
+    const std::uint64_t elapsed_ns = nanoseconds(CLOCK_MONOTONIC) - begin_ns;
+    const bool is_idle = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - used_ns <= elapsed_ns / idle_share;
+    if (is_idle && has_worked) trim_all();
+    has_worked = !is_idle;
+    begin_ns = nanoseconds(CLOCK_MONOTONIC);
+    used_ns = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
+  }
+}
+
+}  // namespace
+
+bool start_idle_trim(std::uint32_t every_ms) noexcept {
+  trim_heap = reinterpret_cast<int (*)(std::size_t)>(dlsym(RTLD_NEXT, "malloc_trim"));
+  if (trim_heap == nullptr) return false;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The program's signals are not for this thread.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, trim_when_idle,
+                                   reinterpret_cast<void*>(static_cast<std::uintptr_t>(every_ms)));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+}  // namespace heapwright::apply

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "apply/site_heaps.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "apply/remedy_file.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/messages.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/front/allocate.hpp"
+#include "heap/pages/large.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/service/process.hpp"
+#include "heap/threads/heap_object.hpp"
+#include "heapwright/heap.h"
+
+namespace heapwright::apply {
+
+namespace {
+
+constexpr std::size_t most_kept = 8;
+
+// Freed large blocks of a site, oldest first.
+struct KeptBlocks {
+  heap::Lock lock;
+  std::uint32_t count;
+  std::size_t bytes;
+  void* blocks[most_kept];
+};
+
+struct SiteHeap {
+  heapwright_heap* heap;  // nullptr: a remedy without a site
+  std::size_t most_kept_bytes;
+  KeptBlocks kept;
+  std::atomic<std::uint64_t> made;
+  std::atomic<std::uint64_t> reused;
+  std::atomic<std::uint64_t> refused;  // no memory: these are the program's allocator's
+};
+constinit SiteHeap site_heaps[most_remedies]{};
+constinit counters::LockCounters lock_waits{};
+
+bool is_large(const heap::UnitLine* line) noexcept {
+  return line != nullptr && line->kind == heap::UnitKind::large;
+}
+
+// The remedy's heap that a block is in; nullptr: it is none's, as after a look-up that needed a block.
+SiteHeap* owner_of(const heap::UnitLine* line) noexcept {
+  if (line == nullptr) return nullptr;
+  const heap::ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
+  for (SiteHeap& site : site_heaps) {
+    if (site.heap != nullptr && owner == &site.heap->cache) return &site;
+  }
+  return nullptr;
+}
+
+void release_to_heap(SiteHeap* site, void* block) noexcept {
+  // The clock is read rarely.
+  constexpr std::uint32_t releases_between_looks = 64;
+  static constinit std::atomic<std::uint32_t> releases{0};
+  heapwright_heap_free(site == nullptr ? nullptr : site->heap, block);
+  const std::uint32_t count = releases.load(std::memory_order_relaxed) + 1;
+  releases.store(count, std::memory_order_relaxed);
+  if (count % releases_between_looks == 0) heap::give_back_if_due();
+}
+
+// At most a quarter larger than what is wanted.
+void* take_kept(SiteHeap& site, std::size_t bytes) noexcept {
+  KeptBlocks& kept = site.kept;
+  kept.lock.lock(lock_waits);
+  void* found = nullptr;
+  for (std::uint32_t i = kept.count; i > 0 && found == nullptr; --i) {
+    const std::size_t usable = heap::usable_bytes(kept.blocks[i - 1]);
+    if (usable < bytes || usable - bytes > bytes / 4) continue;
+    found = kept.blocks[i - 1];
+    kept.bytes -= usable;
+    --kept.count;
+    std::memmove(&kept.blocks[i - 1], &kept.blocks[i], (kept.count - (i - 1)) * sizeof(void*));
+  }
+  kept.lock.unlock();
+  if (found != nullptr) site.reused.fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+void* take_oldest(KeptBlocks& kept) noexcept {
+  void* oldest = kept.blocks[0];
+  kept.bytes -= heap::usable_bytes(oldest);
+  --kept.count;
+  std::memmove(&kept.blocks[0], &kept.blocks[1], kept.count * sizeof(void*));
+  return oldest;
+}
+
+// Keeps the block, instead of older ones if there is no room.
+void keep(SiteHeap& site, void* block) noexcept {
+  const std::size_t usable = heap::usable_bytes(block);
+  if (usable > site.most_kept_bytes) return release_to_heap(&site, block);
+  KeptBlocks& kept = site.kept;
+  void* surplus[most_kept];
+  std::size_t surplus_count = 0;
+  kept.lock.lock(lock_waits);
+  for (std::uint32_t i = 0; i < kept.count; ++i) {
+    if (kept.blocks[i] == block) heap::stop_for_double_free(block, usable);
+  }
+  while (kept.count != 0 && (kept.count == most_kept || kept.bytes + usable > site.most_kept_bytes)) {
+    surplus[surplus_count++] = take_oldest(kept);
+  }
+  kept.blocks[kept.count++] = block;
+  kept.bytes += usable;
+  kept.lock.unlock();
+  for (std::size_t i = 0; i < surplus_count; ++i) release_to_heap(&site, surplus[i]);
+}
+
+void* noted(SiteHeap& site, void* block, int before) noexcept {
+  if (block == nullptr) {
+    errno = before;  // the program's allocator is asked next
+    site.refused.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    site.made.fetch_add(1, std::memory_order_relaxed);
+  }
+  return block;
+}
+
+bool may_be_kept(const SiteHeap& site, std::size_t bytes) noexcept {
+  return site.most_kept_bytes != 0 && bytes > heap::slab_limit_bytes && !heap::settings.is_hardened;
+}
+
+}  // namespace
+
+bool make_site_heaps(const Remedies& remedies) noexcept {
+  if (!heap::initialize_process()) return false;
+  for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
+    const Remedy& remedy = remedies.remedies[i];
+    if (remedy.kind == RemedyKind::trim) continue;
+    site_heaps[i].heap = heapwright_heap_create(remedy.site);
+    if (site_heaps[i].heap == nullptr) return false;
+    site_heaps[i].most_kept_bytes = remedy.kind == RemedyKind::reuse ? remedy.most_bytes : 0;
+  }
+  return true;
+}
+
+void* allocate_for(std::uint32_t remedy, std::size_t bytes, std::size_t alignment) noexcept {
+  SiteHeap& site = site_heaps[remedy];
+  const int before = errno;
+  void* block = nullptr;
+  if (may_be_kept(site, bytes) && alignment <= heap::unit_bytes) block = take_kept(site, bytes);
+  if (block == nullptr) {
+    block = heapwright_heap_allocate(site.heap, bytes == 0 ? 1 : bytes, alignment < 16 ? 16 : alignment);
+  }
+  return noted(site, block, before);
+}
+
+void* allocate_zeroed_for(std::uint32_t remedy, std::size_t bytes) noexcept {
+  SiteHeap& site = site_heaps[remedy];
+  const bool is_large = bytes > heap::slab_limit_bytes && bytes <= PTRDIFF_MAX;
+  if (!is_large || heap::settings.is_hardened || site.most_kept_bytes != 0) {
+    void* block = allocate_for(remedy, bytes, 16);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  // New pages are zeros already: who asks for so much may use little.
+  const int before = errno;
+  const heap::LargeBlock large = heap::allocate_large(bytes, 16, &site.heap->cache);
+  if (large.memory != nullptr && !large.is_zeroed) std::memset(large.memory, 0, bytes);
+  return noted(site, large.memory, before);
+}
+
+void release_own(void* block) noexcept {
+  const heap::UnitLine* line = heap::head_line_of(block);
+  SiteHeap* site = owner_of(line);
+  if (site != nullptr && is_large(line) && may_be_kept(*site, line->large_bytes)) return keep(*site, block);
+  release_to_heap(site, block);
+}
+
+std::size_t usable_bytes_of_own(void* block) noexcept { return heap::usable_bytes(block); }
+
+void* resize_own(std::uint32_t remedy, void* block, std::size_t bytes) noexcept {
+  heap::UnitLine* line = heap::head_line_of(block);
+  const SiteHeap* site = owner_of(line);
+  if (site == nullptr || site != &site_heaps[remedy] || heap::settings.is_hardened) return nullptr;
+  if (is_large(line)) return heap::resize_large(line, bytes);
+  const std::size_t usable = heap::usable_bytes(block);
+  return bytes <= usable && bytes >= usable / 2 ? block : nullptr;
+}
+
+void print_statistics(const Remedies& remedies) noexcept {
+  for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
+    const SiteHeap& site = site_heaps[i];
+    if (site.heap == nullptr) continue;
+    heapwright_heap_statistics sums{};
+    heapwright_heap_get_statistics(site.heap, &sums);
+    heap::Line line;
+    line.text(name_of(remedies.remedies[i].kind)).text("@").text(remedies.remedies[i].site).text(": ");
+    line.number(site.made.load(std::memory_order_relaxed)).text(" blocks made, ");
+    line.number(site.reused.load(std::memory_order_relaxed)).text(" of them again, ");
+    line.number(site.refused.load(std::memory_order_relaxed)).text(" refused; live ");
+    line.number(sums.live_blocks - site.kept.count).text(" blocks, ");
+    line.number(sums.live_bytes - site.kept.bytes).text(" bytes; held ");
+    line.number(sums.slab_bytes + sums.large_bytes).text(" bytes").write();
+  }
+}
+
+void lock_kept_blocks() noexcept {
+  constexpr std::uint64_t patient_ns = 100'000'000;
+  for (SiteHeap& site : site_heaps) site.kept.lock.lock_for_fork(patient_ns);
+}
+void unlock_kept_blocks() noexcept {
+  for (SiteHeap& site : site_heaps) site.kept.lock.unlock_after_fork();
+}
+void reset_kept_blocks_in_child() noexcept {
+  for (SiteHeap& site : site_heaps) site.kept.lock.reset_in_child();
+}
+
+}  // namespace heapwright::apply

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Remedies for call sites, applied to the unchanged program by a preloaded library."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from conftest import Record, build, collector, programs
+from heapwright.cli import run_command
+
+library = build / "lib/libheapwright-apply.so"
+
+
+@pytest.fixture(autouse=True)
+def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(collector.parent))
+
+
+def kept(record: Record, folder: Path, remedies: Sequence[str], *program: object) -> Path:
+    """A remedy file, of a recording made now."""
+    name, *arguments = program
+    recorded = record(str(name), *arguments)
+    assert recorded.status == 0, recorded.errors
+    trace = next(path for path in recorded.paths() if path.name.startswith(str(name)[:15]))
+    words = [word for remedy in remedies for word in ("--remedy", remedy)]
+    assert run_command(["keep", str(trace), *words, "-o", str(folder / "remedy.toml"), "--force"]) == 0
+    return folder / "remedy.toml"
+
+
+class Applied:
+    """A run with a remedy file: its output, its errors' lines, and its highest resident set."""
+
+    def __init__(self, remedy: Path | None, *line: object, **variables: str) -> None:
+        environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_APPLY_STATS": "1", **variables}
+        if remedy is not None:
+            environment["HEAPWRIGHT_APPLY"] = str(remedy)
+        path, *arguments = line
+        program = path if isinstance(path, Path) else programs / str(path)
+        done = subprocess.run(
+            [program, *map(str, arguments)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.code, self.output = done.returncode, done.stdout
+        self.errors = done.stderr.splitlines()
+
+    def figures(self, remedy: str) -> dict[str, int]:
+        """By name, of a remedy's line."""
+        line = next(line for line in self.errors if line.startswith(f"heapwright: {remedy}: "))
+        names = ("made", "again", "refused", "live", "live_bytes", "held_bytes")
+        return dict(zip(names, map(int, re.findall(r"\d+", line.partition(": ")[2])), strict=True))
+
+
+def test_every_way_to_use_a_block_is_right_beside_threads_forks_and_libraries(
+    record: Record, tmp_path: Path
+) -> None:
+    sites = [f"in_{name}" for name in ("plain", "zeroed", "moved", "aligned", "new", "text")]
+    remedies = [*(f"segregate@{site}" for site in sites), "reuse@in_large", "segregate@plugin_allocate"]
+    plugin = programs / "plugin.so"
+    remedy = kept(record, tmp_path, remedies, "applied_storm", 300, plugin)
+    applied = Applied(remedy, "applied_storm", 3000, plugin)
+    assert applied.code == 0, applied.errors
+    for one in remedies:
+        figures = applied.figures(one)
+        assert figures["made"] > 50, one
+        assert figures["refused"] == figures["live"] == 0, one
+    assert applied.figures("reuse@in_large")["again"] > 100
+    # Loaded three times twenty times, and looked for after each time.
+    assert applied.figures("segregate@plugin_allocate")["made"] == 120
+
+
+def test_only_calls_on_the_named_way_are_changed(record: Record, tmp_path: Path) -> None:
+    """The ways share the function that calls malloc; the frame around it tells them apart."""
+    plugin = programs / "plugin.so"
+    remedies = ["segregate@in_one_way", "reuse@in_odd_frame"]
+    remedy = kept(record, tmp_path, remedies, "applied_storm", 300, plugin)
+    applied = Applied(remedy, "applied_storm", 1000, plugin)
+    ways = list(map(int, applied.output.split()))
+    assert [applied.figures(one)["made"] for one in remedies] == [ways[0], ways[2]]
+    assert min(ways) > 500
+
+
+# In between, since a process counts what its parent had when it was started.
+STARTER = """
+import os, sys
+process = os.posix_spawnp("env", ["env", *sys.argv[1:]], os.environ, file_actions=[(os.POSIX_SPAWN_CLOSE, 1)])
+_, status, usage = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+"""
+
+
+def highest_bytes(line: Sequence[object], environment: dict[str, str]) -> int:
+    """The kernel's own figure of one run."""
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    starter = [sys.executable, "-ISc", STARTER, *variables, *map(str, line)]
+    said = subprocess.run(starter, capture_output=True, text=True, timeout=120, check=True).stdout
+    code, highest = map(int, said.split())
+    assert code == 0
+    return highest
+
+
+def test_a_site_that_pins_memory_gives_back_what_the_change_by_hand_does(
+    record: Record, tmp_path: Path
+) -> None:
+    remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
+    line = [programs / "changed_loads", "sessions", "heap", "100"]
+    by_hand = [programs / "changed_loads", "sessions", "segregate", "100"]
+    alone = highest_bytes(line, {})
+    gain_by_hand = alone - highest_bytes(by_hand, {})
+    applied = {"LD_PRELOAD": str(library), "HEAPWRIGHT_APPLY": str(remedy)}
+    gain = alone - highest_bytes(line, applied)
+    assert gain_by_hand > 10 << 20
+    assert gain >= 0.8 * gain_by_hand
+
+
+def test_bad_files_are_told_in_one_line_and_the_program_runs(tmp_path: Path) -> None:
+    for text, said in (
+        (None, "cannot be opened"),
+        ("", "1: no version: this is no remedy file"),
+        ("version = 1\n[[remedy]]\nchange = 'x'\n", "3: expected a text in double quotes"),
+        ("version = 1\n" + "#" * 300_000, "is longer than 256 KiB"),
+        ("\0\xff" * 100, "1: expected name = value"),
+    ):
+        file = tmp_path / "remedy.toml"
+        file.unlink(missing_ok=True)
+        if text is not None:
+            file.write_text(text)
+        applied = Applied(file, "pairs", 1)
+        separator = "" if said[0] == "1" or said[0] == "3" else " "
+        assert applied.code == 0
+        assert applied.errors == [f"heapwright: {file}:{separator}{said}; no remedy is applied"]
+
+
+def test_another_build_is_told_once_and_runs_as_it_is(record: Record, tmp_path: Path) -> None:
+    remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
+    text = remedy.read_text()
+    build_id = re.findall(r'build_id = "(..)', text)[0]
+    other = "00" if build_id != "00" else "11"
+    remedy.write_text(text.replace(f'build_id = "{build_id}', f'build_id = "{other}'))
+    applied = Applied(remedy, "changed_loads", "sessions", "heap", 20)
+    off = "heapwright: segregate@make_session is off: changed_loads was built anew; record it and keep it"
+    assert applied.code == 0
+    assert [line for line in applied.errors if "is off" in line] == [off]
+    assert applied.figures("segregate@make_session")["made"] == 0
+    # Programs that it is not about say nothing.
+    other_program = Applied(remedy, Path("/bin/true"), HEAPWRIGHT_APPLY_STATS="0")
+    assert (other_program.code, other_program.errors) == (0, [])
+
+
+def test_without_address_space_the_programs_own_allocator_serves(record: Record, tmp_path: Path) -> None:
+    remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
+    line = f"ulimit -v 200000; exec {programs / 'changed_loads'} sessions heap 60"
+    applied = Applied(remedy, Path("/bin/sh"), "-c", line)
+    assert (applied.code, applied.output) == (0, "3000\n"), applied.errors
+
+
+def test_a_program_with_its_own_malloc_is_left_alone(record: Record, tmp_path: Path) -> None:
+    remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
+    applied = Applied(remedy, "own_malloc")
+    assert applied.code == 0
+    assert applied.errors[0].endswith("has its own malloc before this one; no remedy is applied")
+
+
+def test_what_keep_cannot_do_is_told_in_one_line(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = record("changed_loads", "sessions", "heap", 20).paths()[0]
+    capsys.readouterr()
+    for remedy, said in (
+        ("segregate@make_sessiom", "no call site make_sessiom in the recording; did you mean "),
+        ("arena@make_session", "no remedy 'arena@make_session'; a remedy is segregate@SITE, reuse@SITE or trim:MS"),
+        ("trim:1", "trim:1: trim takes milliseconds from 10 to 3600000, as in trim:1000"),
+        ("segregate@make_session+reuse@make_session",
+         "reuse@make_session and segregate@make_session are about the same calls"),
+        ("segregate@work_on_sessions", "work_on_sessions names "),
+    ):  # fmt: skip
+        assert run_command(["keep", str(trace), "--remedy", remedy, "-o", str(tmp_path / "r.toml")]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"heapwright: {said}"), error
+        assert error.count("\n") == 1
+    assert not (tmp_path / "r.toml").exists()
