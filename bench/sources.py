@@ -96,6 +96,7 @@ measured = {
         "include/heapwright",
     ),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
+    "apply": ("src/apply", "src/unwind", "bench/apply"),
     "count": ("src/count", "src/counters", "src/record", "bench/count/pairs.cpp"),
     "times": (
         "src/count",
