@@ -122,6 +122,13 @@ def test_a_site_that_pins_memory_gives_back_what_the_change_by_hand_does(
     assert gain >= 0.8 * gain_by_hand
 
 
+def test_an_idle_program_gives_back_what_it_freed(record: Record, tmp_path: Path) -> None:
+    remedy = kept(record, tmp_path, ["trim:20"], "idles", 10)
+    assert Applied(None, "idles", 300).output == "kept\n"
+    applied = Applied(remedy, "idles", 60_000)
+    assert (applied.code, applied.output, applied.errors) == (0, "returned\n", [])
+
+
 def test_bad_files_are_told_in_one_line_and_the_program_runs(tmp_path: Path) -> None:
     for text, said in (
         (None, "cannot be opened"),
