@@ -149,17 +149,13 @@ HEAPWRIGHT_HOOK void* realloc(void* block, std::size_t bytes) {
   return next.realloc(block, bytes);
 }
 
-// Not the C library's, which calls realloc: the caller would be lost.
+// The C library's calls the program's realloc, whichever that is, and the caller would be lost.
 HEAPWRIGHT_HOOK void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
   std::size_t product = 0;
-  if (__builtin_mul_overflow(count, bytes, &product)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  if (HEAPWRIGHT_IS_SITE || is_own(block)) [[unlikely]] {
+  if (HEAPWRIGHT_IS_SITE && !__builtin_mul_overflow(count, bytes, &product)) [[unlikely]] {
     return realloc_at_site(block, product);
   }
-  return next.realloc(block, product);
+  return next.reallocarray(block, count, bytes);
 }
 
 HEAPWRIGHT_HOOK void cfree(void* block) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
@@ -41,6 +42,10 @@ void* first_calloc(std::size_t count, std::size_t bytes) {
 void* first_realloc(void* block, std::size_t bytes) {
   if (have_next_functions()) return next.realloc(block, bytes);
   return block == nullptr ? heap::allocate(bytes) : nullptr;
+}
+void* first_reallocarray(void* block, std::size_t count, std::size_t bytes) {
+  if (have_next_functions()) return next.reallocarray(block, count, bytes);
+  return block == nullptr ? first_calloc(count, bytes) : nullptr;
 }
 void first_free(void* block) {
   if (have_next_functions()) next.free(block);
@@ -77,8 +82,15 @@ std::size_t first_usable_size(void* block) {
   return is_known ? next.malloc_usable_size(block) : 0;
 }
 
-void free_of_size(void* block, std::size_t) { next.free(block); }
-void free_of_alignment(void* block, std::size_t, std::size_t) { next.free(block); }
+// For allocators without these. By the public names: the first allocator may stand before us.
+void* reallocarray_by_realloc(void* block, std::size_t count, std::size_t bytes) {
+  std::size_t product = 0;
+  if (!__builtin_mul_overflow(count, bytes, &product)) return ::realloc(block, product);
+  errno = ENOMEM;
+  return nullptr;
+}
+void free_of_size(void* block, std::size_t) { ::free(block); }
+void free_of_alignment(void* block, std::size_t, std::size_t) { ::free(block); }
 
 template <typename Function>
 Function* find(const char* name) noexcept {
@@ -105,6 +117,8 @@ void find_all() noexcept {
   next.memalign = find<void*(std::size_t, std::size_t)>("memalign");
   next.valloc = find<void*(std::size_t)>("valloc");
   next.pvalloc = find<void*(std::size_t)>("pvalloc");
+  next.reallocarray = find<void*(void*, std::size_t, std::size_t)>("reallocarray");
+  if (next.reallocarray == nullptr) next.reallocarray = reallocarray_by_realloc;
   next.free_sized = find<void(void*, std::size_t)>("free_sized");
   next.free_aligned_sized = find<void(void*, std::size_t, std::size_t)>("free_aligned_sized");
   if (next.free_sized == nullptr) next.free_sized = free_of_size;
@@ -120,6 +134,7 @@ void find_all() noexcept {
 constinit NextFunctions next{.malloc = first_malloc,
                              .calloc = first_calloc,
                              .realloc = first_realloc,
+                             .reallocarray = first_reallocarray,
                              .free = first_free,
                              .posix_memalign = first_posix_memalign,
                              .aligned_alloc = first_aligned_alloc,

@@ -172,6 +172,8 @@ def test_without_address_space_the_programs_own_allocator_serves(record: Record,
 
 def test_a_program_with_its_own_malloc_is_left_alone(record: Record, tmp_path: Path) -> None:
     remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
+    without_file = Applied(None, "own_realloc")
+    assert (without_file.code, without_file.output) == (0, "as it was, in its own memory\n")
     applied = Applied(remedy, "own_malloc")
     assert applied.code == 0
     assert applied.errors[0].endswith("has its own malloc before this one; no remedy is applied")
