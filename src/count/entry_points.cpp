@@ -74,7 +74,10 @@ HEAPWRIGHT_HOOK void* realloc(void* old_block, std::size_t size) {
 // Not the libc's reallocarray, which calls realloc and would enter a second hook.
 HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, size, &bytes)) return count_reallocation(old_block, bytes);
+  const bool is_possible = !__builtin_mul_overflow(count, size, &bytes);
+  // As the libc's does, whose own allocator does not know the block.
+  if (allocator.is_own_of_program && is_possible) return realloc(old_block, bytes);
+  if (is_possible) return count_reallocation(old_block, bytes);
   count_event(&CallTable::failed);
   errno = ENOMEM;
   return nullptr;

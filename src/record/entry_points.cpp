@@ -104,6 +104,10 @@ HEAPWRIGHT_HOOK void* realloc(void* old_block, std::size_t size) {
 HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size_t size) {
   const void* frame = __builtin_frame_address(0);
   const std::size_t bytes = product_or_max(count, size);
+  // As the libc's does, whose own allocator does not know the block.
+  if (real.program_realloc != nullptr) [[unlikely]] {
+    return real.program_realloc(old_block, bytes);
+  }
   ThreadRecorder* thread = is_early(old_block) ? nullptr : enter(frame);
   if (thread == nullptr) [[unlikely]] {
     if (bytes == SIZE_MAX) {

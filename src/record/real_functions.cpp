@@ -113,6 +113,12 @@ void find_usable_size(bool is_of_program) noexcept {
   real.usable_bytes = knows_blocks ? first : unknown_usable_bytes;
 }
 
+void find_program_realloc(bool is_of_program) noexcept {
+  auto* first = &::realloc;
+  asm("" : "+r"(first));  // as above
+  real.program_realloc = is_of_program ? first : nullptr;
+}
+
 // libheapwright-count.so forwards calls; the allocator is the one after it.
 void* malloc_behind_counter(void* next_malloc) noexcept {
   void* counted = dlsym(RTLD_NEXT, "heapwright_counted_malloc");
@@ -156,6 +162,7 @@ void find_real_functions() noexcept {
   find(real.aligned_alloc, "aligned_alloc");
   find(real.memalign, "memalign");
   find(real.valloc, "valloc");
+  find_program_realloc(malloc_linked_in != nullptr);
   find_usable_size(malloc_linked_in != nullptr);
   find(real.mmap, "mmap");
   find(real.munmap, "munmap");

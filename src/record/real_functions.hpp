@@ -29,6 +29,7 @@ struct RealFunctions {
   void* (*malloc)(std::size_t);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);
+  void* (*program_realloc)(void*, std::size_t);  // of an allocator that is linked in; nullptr: there is none
   void (*free)(void*);
   int (*posix_memalign)(void**, std::size_t, std::size_t);
   void* (*aligned_alloc)(std::size_t, std::size_t);

@@ -173,7 +173,7 @@ def test_the_programs_exit_code_and_output_are_its_own() -> None:
     assert killed["processes"][0]["wall_ns"] is None
 
 
-@pytest.mark.parametrize("program", ["own_malloc"])
+@pytest.mark.parametrize("program", ["own_malloc", "own_realloc"])
 def test_a_program_with_its_own_malloc_keeps_it(program: str) -> None:
     document = count(programs / program)
     process = only(document)

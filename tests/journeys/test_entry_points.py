@@ -168,3 +168,8 @@ def test_a_program_with_its_own_malloc_is_named_as_unseen(record: Record) -> Non
     assert differences(recording.said, [trace]) == []
     assert trace.problems() == []
     assert trace.facts["allocator"] == f"own_malloc ({path})"
+
+
+def test_a_program_with_its_own_realloc_has_it_called_by_reallocarray(record: Record) -> None:
+    recording = record("own_realloc")
+    assert (recording.status, recording.output) == (0, "as it was, in its own memory\n"), recording.errors
