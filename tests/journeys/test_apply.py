@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -177,6 +178,35 @@ def test_a_program_with_its_own_malloc_is_left_alone(record: Record, tmp_path: P
     applied = Applied(remedy, "own_malloc")
     assert applied.code == 0
     assert applied.errors[0].endswith("has its own malloc before this one; no remedy is applied")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's")
+def test_a_setuid_program_ignores_the_file(tmp_path: Path) -> None:
+    """Linked with the library: a preloaded one of this folder it would not get."""
+    source, program = tmp_path / "elevated.c", tmp_path / "elevated"
+    source.write_text(
+        '#include <stdio.h>\n#include <sys/auxv.h>\nint main(void) { printf("%lu\\n", getauxval(AT_SECURE)); }\n'
+    )
+    subprocess.run(["gcc", source, "-o", program, "-Wl,--no-as-needed", library], check=True, timeout=60)
+    variables = {"HEAPWRIGHT_APPLY": str(tmp_path / "missing.toml")}
+
+    def run() -> tuple[str, str]:
+        done = subprocess.run(
+            [program], env=variables, capture_output=True, text=True, check=True, timeout=20
+        )
+        return done.stdout, done.stderr
+
+    output, errors = run()
+    assert output == "0\n"
+    assert "missing.toml: cannot be opened" in errors
+    os.chown(program, 65534, 65534)
+    program.chmod(stat.S_ISUID | 0o755)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    output, errors = run()
+    if output == "0\n":
+        pytest.skip("the temporary folder does not let programs be setuid")
+    assert (output, errors) == ("1\n", "")
 
 
 def test_what_keep_cannot_do_is_told_in_one_line(
