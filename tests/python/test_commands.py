@@ -265,6 +265,7 @@ COMMANDS = (
     "export",
     "info",
     "replay",
+    "keep",
     "compare",
     "gate",
     "lint",
@@ -306,7 +307,7 @@ def test_an_option_means_one_thing(command: Command) -> None:
                 words = line.strip().split("  ")[0].replace(",", " ").split()
                 option = next(word for word in words if word.startswith("--"))
                 kinds.setdefault(option, set()).add(words[-1] if words[-1].isupper() else "")
-    same = {"PATTERN", "OUT"}  # a file to write
+    same = {"PATTERN", "OUT", "FILE"}  # a file to write
     assert {option: found for option, found in kinds.items() if len(found) > 1 and found != same} == {}
 
 

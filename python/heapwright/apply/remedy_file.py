@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heapwright.model import Trace
-from heapwright.model.selectors import selected, why_none
+from heapwright.model.selectors import listed, selected, why_none
 from heapwright.model.sites import MARKS, Site, Sites
 
 # As in src/apply/remedies.hpp.
@@ -92,21 +92,25 @@ class RemedyFile:
 
     def _at_site(self, text: str) -> Remedy:
         change, mark, selector = text.partition("@")
-        if change not in _SITED or not mark or not selector:
+        if change not in _SITED or not mark or not listed(selector):
             raise RemedyError(f"no remedy '{text}'; {_HOW}")
         remedy = Remedy(change, selector)
         sites = self._trace.sites()
         allocating = {sites.site_of_stack[stack] for stack, count in enumerate(self._allocations) if count}
-        site = _only([site for site in sites if site.number in allocating], selector)
-        for stack in self._stacks_of(sites, site):
-            if (other := self._taken.setdefault(stack, remedy)) is not remedy:
-                raise RemedyError(f"{remedy} and {other} are about the same calls")
-            remedy.stacks.append(stack)
-        if not remedy.stacks:
-            raise RemedyError(f"{site}: where its calls return to does not tell them; it can have no remedy")
+        known = [site for site in sites if site.number in allocating]
+        for site in dict.fromkeys(_only(known, one) for one in listed(selector)):
+            self._take(remedy, site, list(self._stacks_of(sites, site)))
         if len(self._taken) > MOST_STACKS:
             raise RemedyError(f"{len(self._taken)} ways to call; a file takes at most {MOST_STACKS}")
         return remedy
+
+    def _take(self, remedy: Remedy, site: Site, stacks: Sequence[tuple[Frame, ...]]) -> None:
+        if not stacks:
+            raise RemedyError(f"{site}: where its calls return to does not tell them; it can have no remedy")
+        for stack in stacks:
+            if (other := self._taken.setdefault(stack, remedy)) is not remedy:
+                raise RemedyError(f"{remedy} and {other} are about the same calls")
+        remedy.stacks.extend(dict.fromkeys(stacks))
 
     def _stacks_of(self, sites: Sites, site: Site) -> Iterator[tuple[Frame, ...]]:
         """The frames from the allocating call to the site's function, of every way there, once each."""

@@ -27,6 +27,28 @@ def selected(sites: Sequence[Site], selector: str) -> list[Site]:
     return [site for site in sites if is_selected(site, selector)]
 
 
+def listed(text: str) -> list[str]:
+    """Several selectors with commas between them; not those in template arguments and parameters.
+
+    >>> listed("load, Map<int, long>::at,f(int, int)")
+    ['load', 'Map<int, long>::at', 'f(int, int)']
+    """
+    return [part for part in _split(text) if part]
+
+
+def _split(text: str) -> Iterator[str]:
+    depth, begin = 0, 0
+    for at, letter in enumerate(text):
+        if letter in "(<{[":
+            depth += 1
+        elif letter in ")>}]":
+            depth = max(0, depth - 1)
+        elif letter == "," and depth == 0:
+            yield text[begin:at].strip()
+            begin = at + 1
+    yield text[begin:].strip()
+
+
 def matching(sites: Sequence[Site], pattern: str) -> list[Site]:
     """The sites that a selector names; if none has that name, * matches any text: parse_*@parse.cpp:*."""
     exact = selected(sites, pattern)

@@ -7,13 +7,13 @@ The changes and their effects are in src/replay/change.hpp.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.model.selectors import selected, why_none
+from heapwright.model.selectors import listed, selected, why_none
 from heapwright.model.sites import Site
 from heapwright.report import units
 
@@ -107,7 +107,7 @@ def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
     if _TRIM.fullmatch(words):
         return words, []
     name, separator, selectors = words.partition("@")
-    wanted = [part for part in _parts(selectors) if part]
+    wanted = listed(selectors)
     if not separator or not name or not wanted:
         raise MeasureError(f"--change {text}: name the change and where, as in arena@parse_line")
     chosen: dict[int, Site] = {}
@@ -117,20 +117,6 @@ def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
             raise MeasureError(why_none(sites, selector))
         chosen |= {site.number: site for site in found}
     return name, list(chosen.values())
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Splits at commas, except those in template arguments and parameters."""
-    depth, begin = 0, 0
-    for at, letter in enumerate(text):
-        if letter in "(<{[":
-            depth += 1
-        elif letter in ")>}]":
-            depth = max(0, depth - 1)
-        elif letter == "," and depth == 0:
-            yield text[begin:at].strip()
-            begin = at + 1
-    yield text[begin:].strip()
 
 
 def as_records(change: Change, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
