@@ -22,12 +22,13 @@ KINDS = {"TIME": (TIME, SECONDS, MOMENT), "SIZE": (SIZE,)}
 METAVARS = {
     *KINDS, *"N FILE DIR FOLDER REGEX NAME WHAT PID|NAME THREAD PERCENT END FORMAT OUT PATTERN TEXT KEY".split(),
     *"A,B,… CPU X TIMES URL REV PATHS COMMAND ADDRESS NAME=VALUE CHANGE@SITE,… FILE.json SHELL WHEN".split(),
-    "N|N,N|site:SITE",
+    "N|N,N|site:SITE", "REMEDY", "more|less",
 }  # fmt: skip
 # What one name takes in a command of its own.
 SEVERAL_TAKES = {
     "--output": {"PATTERN", "FILE", "OUT"},  # a pattern where several processes write
     "--site": {"REGEX"},
+    "--remedy": {"REMEDY", "CHANGE@SITE,…"},  # settings and allocators need no file to keep them
     "--top": {"N"},
 }
 

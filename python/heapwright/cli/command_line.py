@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ COMMANDS = (
     "export",
     "info",
     "replay",
+    "try",
     "keep",
     "compare",
     "gate",
@@ -40,7 +42,7 @@ COMMANDS = (
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
 _TAKE_A_PROGRAM = ("record", "run", "count")
-_MAY_TAKE_A_PROGRAM = ("gate",)  # after --
+_MAY_TAKE_A_PROGRAM = ("gate", "try")  # after --
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
 # Names from other tools, whose nearest spelling here is a different option.
@@ -88,6 +90,11 @@ EXAMPLES = {
     "replay": (
         "heapwright replay ls.heapwright",
         "heapwright replay ls.heapwright --on jemalloc,mimalloc --set glibc.arena_max=1",
+    ),
+    "try": (
+        "heapwright try shop.heapwright -- ./shop load.txt",
+        "heapwright try --remedy set:glibc.arena_max=1 --remedy on:jemalloc -- ./shop load.txt",
+        "heapwright try shop.heapwright --while ./load.sh --ready 'nc -z localhost 80' -- ./server",
     ),
     "keep": (
         "heapwright keep shop.heapwright --remedy segregate@session",
@@ -214,8 +221,15 @@ def make_app(names: Sequence[str]) -> typer.Typer:
             epilog=_epilog(name),
             options_metavar="[OPTIONS] -- PROGRAM [ARGUMENTS]" if takes_program else "[OPTIONS]",
             context_settings=_PASSED_ON if takes_program else None,
-        )(getattr(import_module(f"heapwright.cli.{name}"), name))
+        )(_function(name))
     return app
+
+
+def _function(name: str) -> Callable[..., object]:
+    """A command's; a word of Python's own has a _ behind it."""
+    name = f"{name}_" if keyword.iskeyword(name) else name
+    found: Callable[..., object] = getattr(import_module(f"heapwright.cli.{name}"), name)
+    return found
 
 
 def run(arguments: list[str]) -> int:

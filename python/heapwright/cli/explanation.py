@@ -55,14 +55,23 @@ def next_command(document: Answer, wanted: ReportOptions) -> str:
     file = shlex.quote(document["file"])
     if screen.is_empty(document["summary"]):
         return f"heapwright info {file}"
+    asked = screen.first_question(document["summary"]["findings"])
+    if wanted.is_screen and asked in ("cause", "advice") and _is_shown(document["questions"][asked]):
+        return f"heapwright try {file} -- PROGRAM [ARGUMENTS]"
     if wanted.is_screen:
-        asked = screen.first_question(document["summary"]["findings"])
         return f"heapwright explain {file} {f'--question {asked}' if asked else '--all'}"
     if tried := _untried(document["questions"]):
         return f"heapwright replay {file} {tried}"
     if set(wanted.questions) != set(explaining.NAMES):
         return f"heapwright explain {file} --all"
     return f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'"
+
+
+def _is_shown(answer: Answer) -> bool:
+    """Whether a replay has measured a gain by its first remedy, which is a setting."""
+    rows = [*answer.get("remedies", ()), *answer.get("advice", ())]
+    first = next((row for row in rows if row.get("rank", 1) == 1), None)
+    return bool(first and first["replay_set"] and first["judged"] == "measured")
 
 
 def _untried(questions: Answer) -> str:

@@ -19,6 +19,7 @@ from heapwright.lint import schema as lint
 from heapwright.live import schema as live
 from heapwright.replay import schema as replay
 from heapwright.report.schema import Schema
+from heapwright.trial import schema as trial
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "brief": brief_schema.schema,
@@ -31,6 +32,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "lint": lint.schema,
     "replay": replay.schema,
     "top": live.top_schema,
+    "try": trial.schema,
     **{name: partial(output_schemas.schema, name) for name in output_schemas.DOCUMENTS},
 }
 

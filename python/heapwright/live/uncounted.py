@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from heapwright.live.pages import FOLDER
 from heapwright.live.processes import PROC, find_process
+from heapwright.measure.program_file import is_static
 
 # Between two looks: a program is told of that was seen without our library in two of them.
 LOOK_S = 0.25
@@ -18,7 +18,6 @@ LOOK_S = 0.25
 _MOST_SHARE = 0.05
 _MOST_NOTES = 10
 _LIBRARY = b"/libheapwright-"
-_INTERPRETER = 3  # PT_INTERP: the dynamic loader, which a static program does without
 
 
 class _Image(NamedTuple):
@@ -114,26 +113,10 @@ def _has_library(process: int) -> bool:
 def _why(process: int) -> str:
     folder = PROC / str(process)
     try:
-        if _is_static(folder / "exe"):
+        if is_static(folder / "exe"):
             return "it is static"
         if _LIBRARY not in (folder / "environ").read_bytes():
             return "it was started without LD_PRELOAD in its environment"
     except OSError:
         pass
     return "the loader did not preload the library: setuid, file capabilities, or another architecture"
-
-
-def _is_static(path: Path) -> bool:
-    """Whether an ELF file names no dynamic loader."""
-    with path.open("rb") as file:
-        head = file.read(64)
-        if len(head) < 64 or head[:4] != b"\x7fELF":
-            return False
-        order = "<" if head[5] == 1 else ">"
-        place, sizes = (("Q", 32), 54) if head[4] == 2 else (("I", 28), 42)
-        (offset,) = struct.unpack_from(order + place[0], head, place[1])
-        size, count = struct.unpack_from(order + "HH", head, sizes)
-        file.seek(offset)
-        table = file.read(size * count)
-    kinds = [struct.unpack_from(order + "I", table, at)[0] for at in range(0, len(table) - 3, max(4, size))]
-    return _INTERPRETER not in kinds

@@ -185,6 +185,17 @@ class Shelf:
         return next((str(path.resolve()) for path in candidates if path.is_file()), "")
 
 
+def mapped(maps: bytes) -> set[str]:
+    """Those among the files of /proc/PID/maps.
+
+    >>> mapped(b"7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libjemalloc.so.2\\n")
+    {'jemalloc'}
+    """
+    stems = {file.partition(".so")[0]: known.name for known in KNOWN for file in known.files}
+    stems[f"lib{OURS}"] = OURS
+    return {name for stem, name in stems.items() if f"/{stem}.so".encode() in maps}
+
+
 def version_of(path: str) -> str:
     """What the note beside the file or its package says; empty where neither does."""
     note = Path(path).with_suffix(".version")

@@ -59,6 +59,24 @@ def of_row(row: Mapping[str, Any]) -> Remedy:
     return Remedy("", str(row["replay_set"]), str(row["replay_change"]))
 
 
+def of_candidate(candidate: Mapping[str, Any]) -> Remedy | None:
+    """Of a candidate of a replay's document that has no change; None for what no setting here names.
+
+    >>> of_candidate({"name": "glibc top_pad=1", "variables": {"MALLOC_TOP_PAD_": "1"}, "path": ""}).text
+    'set:glibc.top_pad=1'
+    >>> of_candidate({"name": "mine", "variables": {}, "path": "/lib/mine.so"}).text
+    'on:mine'
+    """
+    allocator, _, words = str(candidate["name"]).partition(" ")
+    if not candidate["variables"]:
+        return Remedy(allocator) if not words else Remedy(str(candidate["path"]) or allocator)
+    try:
+        settings.parse(f"{allocator}.{words}")
+    except MeasureError:
+        return None
+    return Remedy(settings=f"{allocator}.{words}")
+
+
 def parse(text: str) -> Remedy:
     """Parses what --remedy takes; MeasureError. Sites are not looked up, nor allocators.
 

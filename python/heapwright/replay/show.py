@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from heapwright.replay import (
 )
 from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, LEAST_TIMED_RUNS, MOST_OFF, Figure, best_of
 from heapwright.replay.details import Detail
+from heapwright.replay.remedy import of_candidate
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, Column, Record
 
@@ -222,7 +224,11 @@ def next_command(document: Mapping[str, Any]) -> str:
         return f"heapwright explain {document['trace']} --question advice shows what the program can change"
     if best["change"]:
         return f"heapwright explain {document['trace']} --question advice shows code for such changes"
-    return f"{best['command']}  # and the program's arguments"
+    remedy = of_candidate(best)
+    if remedy is None:
+        return f"{best['command']}  # and the program's arguments"
+    tried = f"heapwright try {document['trace']} --remedy {shlex.quote(remedy.text)} -- PROGRAM"
+    return f"{tried}   (measures what {best['command']} does)"
 
 
 class Shown(NamedTuple):

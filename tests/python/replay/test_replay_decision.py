@@ -362,7 +362,9 @@ def document(*, failure: str = "") -> dict[str, Any]:
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
-    assert show.next_command(document()) == "b run  # and the program's arguments"
+    assert show.next_command(document()) == (
+        "heapwright try x.heapwright --remedy on:b -- PROGRAM   (measures what b run does)"
+    )
     changed = document()
     changed["candidates"][1]["change"] = "arena@main"
     assert show.next_command(changed) == (
@@ -395,7 +397,7 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
         "No difference in peak is larger than the replay's noise and error.",
         "b has less memory at the end: −99 % (192 MiB).",
     ]
-    assert show.next_command(later).startswith("b run ")
+    assert show.next_command(later).startswith("heapwright try x.heapwright --remedy on:b ")
     figures["peak_bytes"]["verdict"] = BETTER
     assert len(show.verdict(later)) == 2
 

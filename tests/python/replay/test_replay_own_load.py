@@ -124,7 +124,9 @@ def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
         "No candidate has less time in the heap at full speed than a.",
         "b has less time in the heap at the program's load: −40 % (2.00 ms); its price: CPU time +20 %.",
     ]
-    assert show.next_command(both) == "b run  # and the program's arguments"
+    assert show.next_command(both) == (
+        "heapwright try x.heapwright --remedy on:b -- PROGRAM   (measures what b run does)"
+    )
 
 
 @pytest.fixture

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""A program, ways to run it → what each way changes, measured in turns."""

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""One run of the program, alone or as a server under its load: its figures, or how it failed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from heapwright.measure import allocators
+from heapwright.trial.processes import adopted, start
+from heapwright.trial.sampler import Sampler, median_over_time
+
+_READY_S = 0.05  # between two calls of --ready
+_STOP_S = 10.0  # from SIGTERM on
+_TELLING_LOOKS = 10  # at its memory: fewer may all have been before the loader was done
+_SHOWN = 160  # of a line that a program wrote
+_ENDED_ON_REQUEST = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+class Way(NamedTuple):
+    """A way to run it. name: the remedy's; "": as it is. library: a file that has to be in its memory.
+
+    allocator: of whose settings the variables are; "": none.
+    """
+
+    name: str = ""
+    variables: Mapping[str, str] = {}
+    library: str = ""
+    allocator: str = ""
+
+
+class Plan(NamedTuple):
+    """environment: without what ways add. load, ready, metric: commands for a shell; "": none.
+
+    idle_s: from the load's end to the last reading. keeps_output: what it writes is compared.
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    load: str = ""
+    ready: str = ""
+    metric: str = ""
+    idle_s: float = 1.0
+    limit_s: float = 600.0
+    keeps_output: bool = False
+
+
+class Run(NamedTuple):
+    """figures: by key. output: a digest of what it wrote, and its exit code; "": not kept.
+
+    unit: of the metric. children: how many processes were seen below it. allocators: libraries in its memory.
+    """
+
+    figures: Mapping[str, float]
+    output: str = ""
+    unit: str = ""
+    children: int = 0
+    allocators: tuple[str, ...] = ()
+
+
+class FailedError(Exception):
+    """How a run failed, in one line that follows the program's name. of_load: by a command beside it."""
+
+    def __init__(self, text: str, of_load: bool = False) -> None:
+        super().__init__(text)
+        self.of_load = of_load
+
+
+def run_once(plan: Plan, way: Way) -> Run:
+    """FailedError, MeasureError. None of its processes is left, however it ends."""
+    with tempfile.TemporaryDirectory(prefix="heapwright-try-") as folder, adopted():
+        return _Running(plan, way, Path(folder)).run()
+
+
+class _Running:
+    def __init__(self, plan: Plan, way: Way, folder: Path) -> None:
+        self._plan, self._way, self._folder = plan, way, folder
+        self._has_output = plan.keeps_output or bool(plan.metric and not plan.load)
+        self._output = folder / "output" if self._has_output else Path(os.devnull)
+        self._is_mapped = not way.library
+        self._looks = 0
+        self._allocators: set[str] = set()
+
+    def run(self) -> Run:
+        plan = self._plan
+        with (self._folder / "errors").open("w+b") as self._errors:
+            self._process = start(
+                plan.command, plan.environment, self._way.variables, self._output, self._errors
+            )
+            begin_s = time.monotonic()
+            self._end_s = begin_s + plan.limit_s
+            self._descriptor = os.pidfd_open(self._process)
+            try:
+                with closing(Sampler(self._process)) as self._sampler:
+                    figures = self._serve() if plan.load else self._wait_for_it()
+                    code, used = self._reap()
+                    figures.setdefault("wall_ns", (time.monotonic() - begin_s) * 1e9)
+                    self._check(code)
+            finally:
+                os.close(self._descriptor)
+        sampled = max((one.bytes for one in self._sampler.readings), default=0)
+        figures |= {
+            "peak_bytes": max(sampled, used.ru_maxrss * 1024),
+            "cpu_ns": (used.ru_utime + used.ru_stime) * 1e9,
+            "minor_faults": used.ru_minflt,
+            "major_faults": used.ru_majflt,
+        }
+        unit = ""
+        if plan.metric and not plan.load:
+            figures["metric"], unit = self._metric(self._output.read_bytes())
+        elif plan.metric:
+            unit = self._unit
+        found = tuple(sorted(self._allocators))
+        return Run(figures, self._digest(code), unit, len(self._sampler.children), found)
+
+    # A program that ends by itself.
+
+    def _wait_for_it(self) -> dict[str, float]:
+        if not self._watch([self._descriptor], self._end_s):
+            raise FailedError(f"hung: no end after {self._plan.limit_s:g} s (--limit)")
+        steady = median_over_time(self._sampler.readings)
+        return {} if steady is None else {"steady_bytes": steady}
+
+    # A server.
+
+    def _serve(self) -> dict[str, float]:
+        self._wait_until_ready()
+        begin_s = time.monotonic()
+        said = self._under_load()
+        end_s = time.monotonic()
+        middle_s = (begin_s + end_s) / 2
+        figures: dict[str, float] = {"wall_ns": (end_s - begin_s) * 1e9}
+        steady = median_over_time([one for one in self._sampler.readings if one.time_s >= middle_s])
+        if steady is not None:
+            figures["steady_bytes"] = steady
+        if self._plan.metric:
+            figures["metric"], self._unit = self._metric(said)
+        if self._watch([self._descriptor], time.monotonic() + self._plan.idle_s):
+            return figures  # its load ended it
+        self._sampler.look()
+        figures["idle_bytes"] = self._sampler.readings[-1].bytes
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGTERM)
+        if not self._watch([self._descriptor], time.monotonic() + _STOP_S):
+            raise FailedError(f"does not end by SIGTERM within {_STOP_S:g} s")
+        return figures
+
+    def _wait_until_ready(self) -> None:
+        while self._plan.ready:
+            command = self._shell(self._plan.ready, subprocess.DEVNULL)
+            with command:
+                is_over = self._watch_both(command)
+            if is_over and command.returncode == 0:
+                return
+            if self._watch([self._descriptor], time.monotonic() + _READY_S):
+                raise FailedError(f"ended before it was ready{self._last_line()}")
+            if time.monotonic() >= self._end_s:
+                raise FailedError(
+                    f"--ready '{self._plan.ready}' did not succeed within {self._plan.limit_s:g} s", True
+                )
+
+    def _under_load(self) -> bytes:
+        with (self._folder / "load").open("w+b") as output:
+            with self._shell(self._plan.load, output) as load:
+                is_over = self._watch_both(load)
+            if not is_over:
+                raise FailedError(
+                    f"--while '{self._plan.load}' did not end within {self._plan.limit_s:g} s", True
+                )
+            output.seek(0)
+            said = output.read()
+        if load.returncode:
+            if self._watch([self._descriptor], time.monotonic()):
+                raise FailedError(f"ended under its load{self._last_line()}")
+            raise FailedError(self._about_load(load.returncode, said), True)
+        return said
+
+    def _about_load(self, code: int, said: bytes) -> str:
+        line = _last_line(said)
+        ready = "" if self._plan.ready else "; --ready 'COMMAND' waits until the server is ready"
+        return f"--while '{self._plan.load}' failed: {line or f'exit code {code}'}{ready}"
+
+    def _shell(self, text: str, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", text],
+            env=self._plan.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT if output != subprocess.DEVNULL else output,
+            start_new_session=True,
+        )
+
+    def _watch_both(self, beside: subprocess.Popen[bytes]) -> bool:
+        """Until the command has ended; False where the limit came first, and the command is killed."""
+        descriptor = os.pidfd_open(beside.pid)
+        try:
+            is_over = self._watch([descriptor], self._end_s)
+        finally:
+            os.close(descriptor)
+            if beside.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(beside.pid, signal.SIGKILL)
+        return is_over
+
+    def _metric(self, said: bytes) -> tuple[float, str]:
+        """What the metric's command makes of what was said: a number, and its unit."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", self._plan.metric],
+            env=self._plan.environment,
+            input=said,
+            capture_output=True,
+            timeout=self._plan.limit_s,
+            start_new_session=True,
+            check=False,
+        )
+        line = _last_line(done.stdout)
+        found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", line)
+        if done.returncode or not found:
+            wrong = f"its last line is '{line}'" if line else _last_line(done.stderr) or "it prints nothing"
+            raise FailedError(f"--metric '{self._plan.metric}' gives no number: {wrong}", True)
+        return float(found[1]), (found[2] or "").strip()
+
+    # Both.
+
+    def _watch(self, descriptors: Sequence[int], end_s: float) -> bool:
+        """Reads memory until one of these processes has ended; False where the time came first."""
+        while True:
+            step_s = self._sampler.look()
+            left_s = end_s - time.monotonic()
+            if select.select(descriptors, [], [], max(0.0, min(step_s, left_s)))[0]:
+                return True
+            self._look_for_library()
+            if left_s <= 0:
+                return False
+
+    def _look_for_library(self) -> None:
+        """At each look until it is there; then seldom, for allocators that are not asked for."""
+        self._looks += 1
+        if self._is_mapped and self._looks & (self._looks - 1):
+            return
+        for process in (self._process, *self._sampler.children):
+            with suppress(OSError):
+                maps = Path(f"/proc/{process}/maps").read_bytes()
+                self._is_mapped |= os.fsencode(self._way.library) in maps
+                self._allocators |= allocators.mapped(maps)
+
+    def _reap(self) -> tuple[int, resource.struct_rusage]:
+        _, status, used = os.wait4(self._process, 0)
+        return os.waitstatus_to_exitcode(status), used
+
+    def _check(self, code: int) -> None:
+        if code not in (_ENDED_ON_REQUEST if self._plan.load else (0,)):
+            name = signal.Signals(-code).name if code < 0 else ""
+            raise FailedError(f"crashed: {name}{self._last_line()}" if name else f"failed{self._why(code)}")
+        if not self._is_mapped and self._looks >= _TELLING_LOOKS:
+            raise FailedError(f"is not served by {self._way.library}: the loader did not preload it")
+
+    def _why(self, code: int) -> str:
+        return self._last_line() or f": exit code {code}"
+
+    def _last_line(self) -> str:
+        self._errors.seek(0)
+        line = _last_line(self._errors.read())
+        return f": {line}" if line else ""
+
+    def _digest(self, code: int) -> str:
+        if not self._plan.keeps_output:
+            return ""
+        with self._output.open("rb") as file:
+            return f"{code} {hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def _last_line(said: bytes) -> str:
+    """As it may stand in a terminal."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return "".join(one if one.isprintable() else " " for one in lines[-1][:_SHOWN]) if lines else ""
