@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -124,6 +125,20 @@ def test_a_site_that_pins_memory_gives_back_what_the_change_by_hand_does(
     gain = alone - highest_bytes(line, applied)
     assert gain_by_hand > 10 << 20
     assert gain >= 0.8 * gain_by_hand
+
+
+def test_try_applies_it_and_measures(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = [str(programs / "changed_loads"), "sessions", "heap", "60"]
+    trace = record("changed_loads", *line[1:]).paths()[0]
+    capsys.readouterr()
+    words = ["--remedy", "segregate@make_session", "--runs", "2", "--unchecked", "--json"]
+    assert run_command(["try", str(trace), *words, "--", *line]) == 0
+    as_it_is, tried = json.loads(capsys.readouterr().out)["remedies"]
+    assert (as_it_is["remedy"], tried["remedy"], tried["failure"]) == ("", "segregate@make_session", "")
+    assert tried["figures"]["peak_bytes"]["difference"] < -(8 << 20)
+    assert (trace.parent / f"{trace.stem}.segregate@make_session.toml").exists()
 
 
 def test_an_idle_program_gives_back_what_it_freed(record: Record, tmp_path: Path) -> None:

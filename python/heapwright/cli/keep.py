@@ -17,8 +17,6 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_is_no_input, check_output, hint, is_stdout, write_text
 from heapwright.report import units
 
-LIBRARY = "libheapwright-apply.so"
-
 Wanted = Annotated[
     list[str],
     typer.Option(
@@ -53,6 +51,6 @@ def keep(
     for one in kept.remedies:
         ways = f"  {units.counted(len(one.stacks), 'way')} to call in {', '.join(kept.modules_of(one))}"
         sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
-    library = native_programs.find_library(LIBRARY)
+    library = native_programs.find_library(native_programs.APPLIER)
     program = shlex.quote(trace.metadata.program)
     hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")

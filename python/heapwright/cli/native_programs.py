@@ -10,6 +10,7 @@ from heapwright.cli.errors import InputError
 
 COLLECTOR = "heapwright-collect"
 COUNTER = "libheapwright-count.so"
+APPLIER = "libheapwright-apply.so"
 ATTACHER = "heapwright-attach"
 
 

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heapwright import explain as explaining
-from heapwright.cli import judge
+from heapwright.apply.remedy_file import RemedyError, RemedyFile
+from heapwright.cli import judge, native_programs, output
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
-from heapwright.replay import obedience, settings
+from heapwright.model import Trace
+from heapwright.replay import changes, obedience, settings
 from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy
 from heapwright.trial.run import Way
@@ -37,13 +40,18 @@ def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[st
     return others, notes
 
 
+# What libheapwright-apply.so does, as replay names it.
+_APPLIED = {"segregate", "buffer_cache", "trim"}
+
+
 def can_be_tried(remedy: Remedy) -> bool:
     """Whether this installation can do it to a process."""
-    return not remedy.change
+    return not remedy.change or changes.names(remedy.change) <= _APPLIED
 
 
-def way_of(remedy: Remedy, shelf: Shelf, recorded_on: str = "") -> Way:
-    """How the program is run with it; MeasureError. recorded_on: the allocator as the recording names it."""
+def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
+    """How the program is run with it; MeasureError. Changes of sites are written beside the recording."""
+    recorded_on = trace.metadata.allocator if trace is not None else ""
     if not can_be_tried(remedy):
         raise MeasureError(
             f"{remedy.text} cannot be tried yet: what call sites get is only predicted; "
@@ -63,7 +71,30 @@ def way_of(remedy: Remedy, shelf: Shelf, recorded_on: str = "") -> Way:
         if remedy.settings:
             variables |= _of_settings(remedy, shelf, base.version, base.path)
     is_of_settings = remedy.allocator if remedy.settings else ""
+    if remedy.change:
+        others = variables.get("LD_PRELOAD", os.environ.get("LD_PRELOAD", ""))
+        applied = str(native_programs.find_library(native_programs.APPLIER))
+        library = library if "/" in library else applied
+        variables["LD_PRELOAD"] = ":".join([applied, *([others] if others else [])])
+        variables["HEAPWRIGHT_APPLY"] = str(_remedy_file(remedy, trace))
     return Way(remedy.text, variables, library if "/" in library else "", is_of_settings)
+
+
+def _remedy_file(remedy: Remedy, trace: Trace | None) -> Path:
+    text = remedy._replace(on="", settings="").text
+    if trace is None:
+        raise MeasureError(
+            f"{text} cannot be tried without the recording that has its call sites: heapwright try FILE"
+        )
+    try:
+        file = RemedyFile(trace)
+        file.add(text)
+    except RemedyError as error:
+        raise MeasureError(str(error)) from None
+    recording = Path(trace.path).resolve()
+    path = recording.with_name(f"{recording.stem}.{re.sub(r'[^A-Za-z0-9_.@:+-]', '_', text)[:80]}.toml")
+    output.write_text(path, True, file.text())
+    return path
 
 
 def _of_settings(remedy: Remedy, shelf: Shelf, version: str, path: str) -> dict[str, str]:

@@ -167,7 +167,14 @@ def _wanted(
     if not named:
         asked, found = tried_remedies.of_recording(report)
         notes += found
-    ways = {one.remedy: tried_remedies.way_of(one.remedy, shelf, trace.metadata.allocator) for one in asked}
+    ways: dict[remedies.Remedy, Way] = {}
+    for one in asked:
+        try:
+            ways[one.remedy] = tried_remedies.way_of(one.remedy, shelf, trace)
+        except MeasureError as error:
+            if named:
+                raise
+            notes.append(f"not tried: {error}")
     replayed: dict[str, Any] = {}
     if not unchecked:
         said, why = tried_remedies.replayed(report, asked, is_ranked=not named)
