@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Record, build, collector, programs
-from heapwright.cli import run_command
+from heapwright.cli import native_programs, run_command
 
 library = build / "lib/libheapwright-apply.so"
 
@@ -228,7 +228,7 @@ def test_a_setuid_program_ignores_the_file(tmp_path: Path) -> None:
 
 
 def test_what_keep_cannot_do_is_told_in_one_line(
-    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = record("changed_loads", "sessions", "heap", 20).paths()[0]
     capsys.readouterr()
@@ -244,4 +244,8 @@ def test_what_keep_cannot_do_is_told_in_one_line(
         error = capsys.readouterr().err
         assert error.startswith(f"heapwright: {said}"), error
         assert error.count("\n") == 1
+    monkeypatch.setattr(native_programs, "_folders", lambda _kind: [])  # as make run installs it
+    words = ["--remedy", "segregate@make_session", "-o", str(tmp_path / "r.toml")]
+    assert run_command(["keep", str(trace), *words]) == 2
+    assert "libheapwright-apply.so is not installed" in capsys.readouterr().err
     assert not (tmp_path / "r.toml").exists()

@@ -38,6 +38,7 @@ def keep(
     """Write remedies for a preloaded library to apply."""
     check_output(output, force)
     check_is_no_input(output, [file])
+    library = native_programs.find_library(native_programs.APPLIER)
     trace = open_trace(file, debug_root)
     kept = RemedyFile(trace)
     try:
@@ -51,6 +52,5 @@ def keep(
     for one in kept.remedies:
         ways = f"  {units.counted(len(one.stacks), 'way')} to call in {', '.join(kept.modules_of(one))}"
         sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
-    library = native_programs.find_library(native_programs.APPLIER)
     program = shlex.quote(trace.metadata.program)
     hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")
