@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from heapwright.explain import telling_scan
+from heapwright.explain import teardown, telling_scan
 from heapwright.model.facts import Residency
 
 MIB = 1 << 20
@@ -55,6 +55,39 @@ def test_the_frees_before_the_exit_are_no_cause(monkeypatch: pytest.MonkeyPatch)
     assert told(moments, [(0, 83)]) == 0
     run.begin_ns = 1
     assert told(moments, [(0, 83)]) == 2, "there is no other scan"
+
+
+def emptied(freed_s: int, left: int, resting: int = 0) -> Any:
+    """A run of RUN_S seconds that keeps 100 blocks of a MiB for most of it, frees all but `left` of them within
+    that second, and makes and frees `resting` blocks in each after it."""
+    points = [
+        SimpleNamespace(
+            time_ns=at * 10**9,
+            live_bytes=(100 if at < freed_s else left) * MIB,
+            allocations=100 if at == 1 else resting * (at > freed_s),
+            releases=100 - left if at == freed_s else resting * (at > freed_s),
+        )
+        for at in range(1, RUN_S + 1)
+    ]
+    facts = SimpleNamespace(
+        timeline=points,
+        release_runs=[],
+        peak=SimpleNamespace(live_bytes=100 * MIB),
+        coverage=SimpleNamespace(has_end=True),
+    )
+    trace = SimpleNamespace(end=SimpleNamespace(time_ns=RUN_S * 10**9, reason="exited"))
+    return SimpleNamespace(facts=facts, trace=trace, chosen=SimpleNamespace(to_ns=RUN_S * 10**9))
+
+
+def test_who_frees_all_and_computes_for_a_while_ends() -> None:
+    """Eight maps were replaced, the last one freed, then some work without the heap: alone on the machine, that
+    free memory was the headline, as it was there for a tenth of the run; beside other programs it was not."""
+    end_ns = RUN_S * 10**9
+    assert teardown.begin_ns(emptied(11, 0)) == 10 * 10**9, "the last step at which all was there"
+    assert teardown.begin_ns(emptied(8, 0)) == end_ns, "a service at rest"
+    assert teardown.begin_ns(emptied(11, 20)) == end_ns, "it kept some"
+    assert teardown.begin_ns(emptied(11, 0, 50)) == end_ns, "it goes on"
+    assert teardown.begin_ns(emptied(RUN_S, 0)) == 12 * 10**9
 
 
 def test_of_equal_scans_the_later_one_counts() -> None:
