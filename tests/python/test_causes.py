@@ -198,6 +198,10 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     assert best(near=measured, trim=trim._replace(bytes=50 * MEBIBYTE)).endswith(_COSTS), (
         "what was measured counts"
     )
+    in_no_time = trim._replace(bytes=50 * MEBIBYTE, replay_change="trim:100")
+    assert best(near=measured, trim=in_no_time) == best(near=measured), (
+        "a bound that could have been measured"
+    )
 
 
 def test_the_list_has_those_that_stand_first_and_the_causes_own_among_equals() -> None:

@@ -15,6 +15,7 @@ from heapwright.cli.explanation import make_report
 from heapwright.cli.judge import Wanted
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Filter, SiteOptions, Trace
+from heapwright.replay import quick
 from heapwright.replay.quick import Tried
 from heapwright.replay.remedy import Remedy
 from test_advice import turned_over
@@ -152,6 +153,24 @@ def test_an_interrupted_check_leaves_the_report_unchecked(
     assert judge.checked(trace, report_of(trace)).not_checked == "it was stopped"
     assert capsys.readouterr().err == ""
     assert not Path(f"{trace.path}.checked.json").exists()
+
+
+def test_other_allocators_are_tried_besides_as_a_program_runs_on_them() -> None:
+    jemalloc = "LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=dirty_decay_ms:0"
+    row = {"replay_change": "", "helps": "unknown", "kind": "allocator", "what": jemalloc}
+    others = [row | {"replay_set": "jemalloc.dirty_decay_ms=0"}]
+    ours = [
+        row | {"kind": "arenas", "what": f"A={n}", "replay_set": f"glibc.arena_max={n}"} for n in range(1, 6)
+    ]
+    wanted = judge.remedies_of({"cause": {"remedies": [*others, *ours]}, "advice": {}})
+    assert [one.key for one in wanted] == ["A=1", "A=2", "A=3", jemalloc]
+
+
+def test_a_busy_machine_has_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    for load, seconds in ((0.0, 10), (4.0, 20), (40.0, 30)):
+        monkeypatch.setattr(quick.os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        monkeypatch.setattr(quick.os, "cpu_count", lambda: 2)
+        assert quick.limit_s() == seconds
 
 
 def test_code_is_not_refuted_by_a_replay_that_lacks_the_time() -> None:

@@ -29,13 +29,13 @@ from heapwright.replay.decision import FIGURES
 from heapwright.replay.remedy import Remedy, of_row
 
 _MOST_TRIED = 4
+_MOST_ALLOCATORS = 2  # besides them
 # Of the recorded time in the allocator: a replay with less does not have its costs.
 _MOSTLY_THERE = 0.5
+_ALLOCATOR = "allocator"  # of explain/remedy.py's kinds
 _HELPING = ("yes", "partly", "unknown")
 _LABELS = {figure.key: figure.label for figure in FIGURES} | {"then_bytes": AT_SCAN}
 _SCHEMA = "heapwright.check/1"
-_DOING = f"checking the remedies by a replay, at most {quick.LIMIT_S:.0f} s (Ctrl-C skips)"
-_TOO_LONG = f"it takes more than {quick.LIMIT_S:.0f} seconds"
 _MOST_CACHE_BYTES = 1 << 20
 
 Checked = dict[str, list[ReplayedFigure]]
@@ -92,25 +92,28 @@ def _check(
     file = Path(f"{trace.path}.checked.json")
     if (known := _cached(file, key)) is not None:
         return known, ""
+    within_s = quick.limit_s()
+    doing = f"checking the remedies by a replay, at most {within_s:.0f} s (Ctrl-C skips)"
     try:
-        with endings.taken_back(), progress(_DOING) as step:
-            found = _replayed(report, wanted, moment_ns, step)
+        with endings.taken_back(), progress(doing) as step:
+            found = _replayed(report, wanted, moment_ns, within_s, step)
     except KeyboardInterrupt:
         return {}, "it was stopped"
     except (MeasureError, InputError) as error:
         return {}, str(error)
     if found and is_kept:  # a less busy machine may have time for it
         _keep(file, key, found)
-    return found, "" if found else _TOO_LONG
+    return found, "" if found else f"it takes more than {within_s:.0f} seconds"
 
 
 def remedies_of(questions: Mapping[str, Any]) -> list[Wanted]:
-    """Those that may be named on the first screen and that a replay can try."""
-    found = [
-        Wanted(str(row["replay_change"] or row["what"]), of_row(row))
+    """Those that may be named on the first screen and that a replay can try, other allocators last."""
+    rows = [
+        row
         for row in questions["cause"].get("remedies", ())
         if (row["replay_set"] or row["replay_change"]) and row["helps"] in _HELPING
-    ][: _MOST_TRIED - 1]
+    ]
+    found = [_wanted(row) for row in rows if row["kind"] != _ALLOCATOR][: _MOST_TRIED - 1]
     found += [
         Wanted(str(row["replay_change"] or row["replay_set"]), of_row(row))
         for row in questions["advice"].get("advice", ())
@@ -118,7 +121,12 @@ def remedies_of(questions: Mapping[str, Any]) -> list[Wanted]:
     ]
     found = list(dict.fromkeys(found))
     tried = list(dict.fromkeys(one.remedy for one in found))[:_MOST_TRIED]
-    return [one for one in found if one.remedy in tried]
+    others = [_wanted(row) for row in rows if row["kind"] == _ALLOCATOR][:_MOST_ALLOCATORS]
+    return [*(one for one in found if one.remedy in tried), *others]
+
+
+def _wanted(row: Mapping[str, Any]) -> Wanted:
+    return Wanted(str(row["replay_change"] or row["what"]), of_row(row))
 
 
 def why_not_checked(trace: Trace) -> str:
@@ -139,7 +147,7 @@ def _moment_of(cause: Mapping[str, Any]) -> int:
 
 
 def _replayed(
-    report: explaining.Report, wanted: list[Wanted], moment_ns: int, step: quick.Progress
+    report: explaining.Report, wanted: list[Wanted], moment_ns: int, within_s: float, step: quick.Progress
 ) -> Checked:
     trace = report.trace
     program = native_programs.find("heapwright-replay")
@@ -157,7 +165,7 @@ def _replayed(
         if remedy.allocator in ("", *shelf.files()) or "/" in remedy.allocator:
             tried[remedy] = candidates.with_remedy(shelf, recorded, remedy)
     chosen = candidates.Chosen([recorded, *tried.values()], True, [])
-    said = quick.Quick(program, trace, chosen, asked, moment_ns).run(step)
+    said = quick.Quick(program, trace, chosen, asked, moment_ns, within_s).run(step)
     recorded_ns = report.facts.totals.allocator_ns
     found = {
         remedy: _figures(said[one.name], remedy.change, one.name.split()[0], recorded_ns)

@@ -163,8 +163,11 @@ def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
     rows: list[tuple[str, widgets.Text]] = []
     for one in answer["remedies"]:
         helps = "refuted" if one["judged"] == replayed.REFUTED else one["helps"]
+        if one["judged"] == replayed.MEASURED and one["rank"] and helps == "unknown":
+            helps = "yes"
         words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(helps, helps)
-        size = "" if one["bytes"] is None else f", {_gain(one)}"
+        is_known = one["bytes"] is not None or one["judged"] == replayed.MEASURED
+        size = f", {_gain(one)}" if is_known else ""
         rows.append((f"{words}{size}", widgets.Text(f"{one['what']}: {one['why']}{_tried(one)}")))
     return widgets.Pairs(rows, style="bold") if rows else None
 

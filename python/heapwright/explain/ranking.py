@@ -11,6 +11,8 @@ from heapwright.explain.remedy import HELPS, SETTINGS, Remedy
 # What a byte counts for that takes one call in the program, and one that takes more code: a setting that
 # returns about as much is tried at once.
 _ONE_CALL, _CODE = 0.9, 0.6
+# What a byte of a bound counts for that a replay could try beside others, but had no time for.
+_OF_BOUND = 0.5
 # Of remedies this near, the one for the cause itself comes first.
 _NEAR = 0.9
 # The remedy specific to a kind of free memory.
@@ -33,7 +35,9 @@ def ranked(found: Sequence[Remedy], cause: str, is_leak: bool = False) -> list[R
     itself the cause, and the cause's own remedy comes next. A leak is to be fixed.
     """
     known = [one._replace(returns_bytes=_returned(one), rank=0) for one in found]
-    standing = sorted(filter(_stands, known), key=_weight, reverse=True)
+    standing = list(filter(_stands, known))
+    is_tried = any(one.judged == replayed.MEASURED for one in standing)
+    standing.sort(key=lambda one: _weight(one, is_tried), reverse=True)
     near = [one for one in standing if _is_near(one, standing[0])]
     own = ("unset", _CURES.get(cause))
     near.sort(
@@ -62,9 +66,11 @@ def _stands(remedy: Remedy) -> bool:
     return remedy.helps in ("yes", "partly") and remedy.judged != replayed.REFUTED
 
 
-def _weight(remedy: Remedy) -> float:
+def _weight(remedy: Remedy, is_tried: bool) -> float:
+    """is_tried: a replay has measured others."""
+    is_untried = is_tried and not remedy.replayed and bool(remedy.replay_set or remedy.replay_change)
     ease = 1.0 if remedy.kind in SETTINGS else _ONE_CALL if remedy.kind == "trim" else _CODE
-    return ease * remedy.returns_bytes
+    return ease * (_OF_BOUND if is_untried else 1.0) * remedy.returns_bytes
 
 
 def _returned(remedy: Remedy) -> int:

@@ -85,13 +85,9 @@ def _not_in_use(case: Case) -> Remedy:
 
 def _for_any(case: Case) -> list[Remedy]:
     found = [
-        Remedy(
-            "allocator",
-            "another allocator",
-            None,
-            "unknown",
-            "it places blocks differently: heapwright replay measures what it would keep",
-        )
+        Remedy("allocator", what, None, "unknown", _OTHER_ALLOCATOR, replay_set=tried)
+        for family, (what, tried) in _OTHER_ALLOCATORS.items()
+        if family != case.kinds.allocator.family
     ]
     huge = case.kinds.bytes_of["huge_pages"]
     if huge >= PARTLY * case.kinds.free_bytes and huge:
@@ -179,6 +175,19 @@ def delay_of_mimalloc(name: str) -> str:
 
 
 _PURGES_SINCE = (2, 1)
+_OTHER_ALLOCATOR = "another allocator, which places blocks differently and returns whole free pages at once"
+# By family: how a program runs on it, and the argument of replay --set that tries it. Each gives free memory
+# back at once: what it keeps does not depend on the clock, and what that costs is in its time.
+_OTHER_ALLOCATORS = {
+    "jemalloc": (
+        "LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0",
+        "jemalloc.dirty_decay_ms=0,muzzy_decay_ms=0",
+    ),
+    "tcmalloc": (
+        "LD_PRELOAD=libtcmalloc_minimal.so.4 TCMALLOC_AGGRESSIVE_DECOMMIT=1",
+        "tcmalloc.aggressive_decommit=true",
+    ),
+}
 _OF: dict[str, _Remedies] = {
     "glibc": of_glibc,
     "jemalloc": _keeping(

@@ -10,6 +10,7 @@ their memory is not judged, and no times by call site.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -28,6 +29,8 @@ from heapwright.replay.changes import Change
 from heapwright.replay.plan_folder import plan_folder
 
 LIMIT_S = 10.0
+# On a busy machine everything takes longer: the same is tried in up to so many times the limit.
+_MOST_STRETCH = 3.0
 # The part of it after which no more memory is replayed, so that there is time for times.
 _MEMORY_SHARE = 0.6
 # A longer recording is replayed as a window around its peak, for times and for both.
@@ -62,6 +65,15 @@ class _OutOfTimeError(Exception):
     pass
 
 
+def limit_s() -> float:
+    """The limit here and now: longer by as much as the processors are asked for by more than they can do."""
+    try:
+        asked = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except OSError:
+        return LIMIT_S
+    return LIMIT_S * min(_MOST_STRETCH, max(1.0, asked))
+
+
 class Quick:
     """One check. moment_ns: at which memory is compared, too; below 0: at none."""
 
@@ -72,14 +84,14 @@ class Quick:
         chosen: Chosen,
         changes: Mapping[str, Change],
         moment_ns: int = -1,
-        limit_s: float = LIMIT_S,
+        within_s: float = LIMIT_S,
     ) -> None:
         """chosen: the recorded allocator first; changes: by the text that candidates name."""
         self._program, self._trace = program, trace
         self._candidates = chosen.candidates
         self._changes = changes
         self._moment_ns = moment_ns
-        self._limit_s = limit_s
+        self._limit_s = within_s
         self._begin_s = time.monotonic()
         self._run_s = 0.0
         self._calls = _WINDOW if trace.event_count > _MOST_CALLS else 0
