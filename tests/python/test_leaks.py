@@ -114,7 +114,7 @@ def test_no_alarm(tmp_path: Path, made: MadeTrace) -> None:
 def test_growth_of_a_long_run_that_does_not_clean_up_may_be_a_cache(tmp_path: Path) -> None:
     document = explained(run(messy=1000, step_ns=200_000_000, size=1024), tmp_path)
     assert signs(document) == [("server+0x2000", 64, "possible")]
-    assert "a leak, or a cache that only grows" in printed(document, 300)
+    assert "cannot tell a leak from a cache that only grows, or from what is built" in printed(document, 300)
 
 
 def test_only_a_whole_recording_can_tell(tmp_path: Path) -> None:
@@ -209,10 +209,10 @@ def leaking_service(
         (leaking_service(5, 2), "possible"),
         (leaking_service(5, 20, freed_each=192), "possible"),
         (leaking_service(5, 20, freed_each=0), ""),
-        (leaking_service(5, 2, run_ns=1_900_000_000), ""),
+        (leaking_service(5, 2, run_ns=500_000_000), "possible"),
         (leaking_service(5, 2, made_each=50), "possible"),
     ],
-    ids=["few", "builds", "many", "beside many", "nothing is freed", "short", "with pauses"],
+    ids=["few", "builds", "many", "beside many", "nothing is freed", "as fast as the machine is", "with pauses"],
 )
 def test_more_than_three_functions_may_leak(tmp_path: Path, made: MadeTrace, said: str) -> None:
     found = [confidence for _, _, confidence in signs(explained(made, tmp_path))]

@@ -26,7 +26,7 @@ TIDY = 0.95  # share of other sites' allocations that was freed
 # everything, the program does not intend to free.
 FEW_FUNCTIONS = 3
 # Many functions may leak if they keep this share of all blocks at most: who builds something keeps more.
-_MOST_KEPT, _SOME_RUN_NS = 0.25, 2_000_000_000
+_MOST_KEPT = 0.25
 LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
@@ -90,8 +90,7 @@ def _of_many(report: Report, found: Staying, suspects: Sequence[int]) -> dict[in
     the rest is freed: a service that leaks in several places, or that fills several caches."""
     allocations = sum(facts.allocations for facts in report.facts.sites)
     kept = sum(found.sites[site].blocks for site in suspects)
-    is_service = kept <= _MOST_KEPT * allocations and report.facts.totals.span_ns >= _SOME_RUN_NS
-    if not is_service or freed_share(report, found, set(suspects)) < TIDY:
+    if kept > _MOST_KEPT * allocations or freed_share(report, found, set(suspects)) < TIDY:
         return {}
     steady = (site for site in suspects if found.sites[site].parts.bit_count() >= _PARTS_OF_GROWTH)
     return dict.fromkeys(steady, POSSIBLE)

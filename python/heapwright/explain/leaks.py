@@ -141,8 +141,12 @@ def _is_told(sign: Answer, answer: Answer) -> bool:
 
 
 def _without_snapshot(is_likely: bool) -> str:
-    doubt = "unless in use to the end" if is_likely else "or a cache that only grows"
-    return f"a leak, {doubt}; --snapshot end tells who holds them"
+    said = (
+        "a leak, unless in use to the end"
+        if is_likely
+        else "cannot tell a leak from a cache that only grows, or from what is built and kept"
+    )
+    return f"{said}; --snapshot end tells who holds them"
 
 
 def _sign(sign: Answer, others: int = 0) -> Finding:
