@@ -83,8 +83,10 @@ def test_the_caller_of_most_stands_beside_each_site(document: dict[str, Any]) ->
 
 
 def test_what_returns_something_comes_before_what_describes() -> None:
-    findings = [finding(name) for name in ("cause", "peak", "leaks", "calls", "growth")]
-    assert [row["question"] for row in screen.in_order(findings)] == ["leaks", "growth", "peak", "calls"]
+    names = ("cause", "peak", "slow_calls", "leaks", "calls", "growth")
+    findings = [finding(name) for name in names]
+    order = [row["question"] for row in screen.in_order(findings)]
+    assert order == ["leaks", "growth", "slow_calls", "peak", "calls"]
     assert screen.first_question(findings) == "cause"
     assert screen.first_question(findings[1:]) == "leaks"
     assert screen.first_question([]) == ""

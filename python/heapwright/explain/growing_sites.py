@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from heapwright.explain import growth_kinds, leak_signs
-from heapwright.explain.growth_kinds import GROWING, LEAK, UNKNOWN, Verdict
+from heapwright.explain.growth_kinds import CREEP, GROWING, LEAK, UNKNOWN, Verdict
 from heapwright.explain.outside_growth import outside_rows
 from heapwright.explain.report import Report
 from heapwright.model import Facts, Site
@@ -17,6 +17,7 @@ from heapwright.model.site_series import SiteCourse, courses_of
 _LEAST_SHARE = 0.002  # of the peak: sites that never held more, and smaller growth, are left out
 _EARLY = 0.25  # of the growth by the middle of a short run: growth is not only its last step
 _TOO_SHORT = "in such a short run, unfinished work looks the same"
+_BUILT = "or what it builds, which looks the same in such a short run"
 _STAYS = 0.05  # of what it held: less is live at the end of a program that frees everything
 _FREED = "it is freed before the exit: data that grows while the program runs"
 NO_SIGN = ""
@@ -88,6 +89,9 @@ class Growth:
         """In a short run, a leak only if other sites' blocks are freed, and not only in its last step."""
         if self._report.facts.totals.span_ns >= leak_signs.LONG_RUN_NS:
             return
+        for site, row in self._rows.items():
+            if row.kind == CREEP:
+                self._rows[site] = row._replace(reason=_BUILT)
         leaks = [site for site, row in self._rows.items() if row.kind == LEAK and not row.sign]
         names = {self._report.sites[site].location.function or str(site) for site in leaks}
         rest = (

@@ -61,7 +61,7 @@ def _findings(answer: Answer) -> list[Finding]:
     found = [
         (
             row["slope_bytes_per_s"],
-            Finding(WEIGHT_UNKNOWN if row["kind"] == UNKNOWN else WEIGHT, _sentence(row, answer)),
+            Finding(WEIGHT_UNKNOWN if _is_doubted(row) else WEIGHT, _sentence(row, answer)),
         )
         for row in told
     ]
@@ -71,6 +71,10 @@ def _findings(answer: Answer) -> list[Finding]:
     ]
     found.sort(key=lambda one: -one[0])
     return [finding for _, finding in found[:_FINDINGS]]
+
+
+def _is_doubted(row: Answer) -> bool:
+    return bool(row["kind"] == UNKNOWN or (row["kind"] == CREEP and row["reason"]))
 
 
 def outside_in_words(row: Answer, answer: Answer) -> str:
@@ -116,7 +120,8 @@ def _sentence(row: Answer, answer: Answer) -> str:
     ends = f"; the limit is reached in {left}" if left != _NONE else ""
     if row["kind"] == CREEP:
         return (
-            f"{growth} in {blocks}, a steady number, of mean size {_sizes(row, answer)}: capacity creep{ends}"
+            f"{growth} in {blocks}, a steady number, of mean size {_sizes(row, answer)}: capacity creep"
+            f"{', ' if row['reason'] else ''}{row['reason']}{ends}"
         )
     what = "a leak, or data that only grows" if row["kind"] == LEAK else row["reason"]
     return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}"

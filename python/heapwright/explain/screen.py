@@ -20,6 +20,8 @@ MOST_LINES = 58
 _MOSTLY = 0.5  # of what is resident
 # Findings that only describe: what fixing them returns is not known.
 _DESCRIBING = ("peak", "calls", "sizes", "cross_thread", "time")
+# What says where time goes, not what to change: its share depends on how busy the machine is.
+_POINTING = ("slow_calls",)
 _ROW = (
     Column("question", WORD, "question"),
     Column("gist", TEXT, "in short (--question NAME shows all of it)"),
@@ -198,9 +200,11 @@ def _from(name: str, callers: Sequence[Answer], is_all: bool) -> str:
 
 
 def in_order(findings: Sequence[Answer]) -> list[Answer]:
-    """By weight, what returns something before what only describes; why memory is resident stands above."""
+    """By weight: what returns something, then where time goes, then what only describes; why memory is
+    resident stands above."""
     told = [finding for finding in findings if finding["question"] != cause.QUESTION.name]
-    return sorted(told, key=lambda finding: finding["question"] in _DESCRIBING)
+    classes = dict.fromkeys(_POINTING, 1) | dict.fromkeys(_DESCRIBING, 2)
+    return sorted(told, key=lambda finding: classes.get(finding["question"], 0))
 
 
 def first_question(findings: Sequence[Answer]) -> str:
