@@ -2,14 +2,28 @@
 """The table of judged remedies in docs/advice.md, of bench/results/judged.json."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import documents
 from heapwright.report import markdown, units
 from taken import each, fields, grouped
 
-TAKEN = {"judged": fields({"cases": each(fields({"before": grouped(), "after": each(grouped())}))})}
+
+def by_load(case: Mapping[str, Any]) -> dict[str, Any]:
+    """How often each was said, alone and on a busy machine."""
+    loads = [value for key, value in case.items() if key.startswith("load_")]
+    found: dict[str, Any] = {"runs": case["runs"]}
+    for part in ("resident", "first"):
+        texts = dict.fromkeys(text for load in loads for text in load[part])
+        found[part] = {text: [load[part].get(text, 0) for load in loads] for text in texts}
+    return found
+
+
+TAKEN = {
+    "judged": fields({"cases": each(fields({"before": grouped(), "after": each(grouped())}))}),
+    "loads": fields({"cases": each(by_load)}),
+}
 
 # A difference counts if no run of one side is within the other's, and it is as large.
 WORTH = {"cpu_ns": 0.05, "memory_bytes": 0.05}
@@ -113,4 +127,42 @@ def render() -> str:
     return "\n".join(lines)
 
 
-BLOCKS = [documents.marked("docs/advice.md", "judged", render)]
+def _most_said(said: Mapping[str, Sequence[int]]) -> str:
+    text, counts = max(said.items(), key=lambda item: sum(item[1]))
+    return f"{text}: {' and '.join(map(str, counts))}"
+
+
+def render_loads() -> str:
+    document = documents.read("loads")
+    cases = document["cases"]
+    alike = [part for part in ("resident", "first") for case in cases.values() if len(case[part]) == 1]
+    lines = [
+        documents.figures_of("loads"),
+        "",
+        f"Measured on {documents.machine_of(document)} at the start, with other work beside it all the time.",
+        "",
+        documents.said([document]),
+        "",
+        f"{len(cases)} programs: why memory is resident is the same in all recordings of "
+        f"{alike.count('resident')}, the first other finding in those of {alike.count('first')}.",
+        "",
+        *markdown.table(
+            ["program", "recordings", "why it is resident", "the first other finding"],
+            [
+                [
+                    name,
+                    f"{case['runs']} and {case['runs']}",
+                    _most_said(case["resident"]),
+                    _most_said(case["first"]),
+                ]
+                for name, case in cases.items()
+            ],
+        ),
+    ]
+    return "\n".join(lines)
+
+
+BLOCKS = [
+    documents.marked("docs/advice.md", "judged", render),
+    documents.marked("docs/advice.md", "loads", render_loads),
+]

@@ -14,7 +14,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -94,8 +93,10 @@ def first_of(document: Mapping[str, Any]) -> str:
     for row in document["questions"]["advice"]["advice"] if first["question"] == "advice" else ():
         if row["pattern"] in first["text"] and row["name"] in first["text"]:
             return f"{row['rule']}, {row['name']}"
-    gist = re.split(r"[:;(]", first["text"])[0] if first["question"] == "advice" else first["text"]
-    return f"{first['question']}: {without_figures(gist)}"
+    text = without_figures(first["text"])
+    if first["question"] == "growth":  # the site, and what its growth is
+        return f"growth, {text.split(' grows by ')[0]}: {re.split('[:,;] ', text.rpartition(': ')[2])[0]}"
+    return f"{first['question']}: {re.split('[:;(]', text)[0].strip()}"
 
 
 def recorded(case: Case, options: argparse.Namespace, trace: Path) -> None:
@@ -120,14 +121,16 @@ def compared(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """How often each was said, by load. Without the check, the load is the recordings' alone: the same
     recording is always explained alike."""
     found: dict[str, Any] = {"runs": options.runs, "is_checked": options.check}
-    with tempfile.TemporaryDirectory(dir=options.keep) as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as name:
+        folder = options.keep / re.sub(r"\W+", "_", case.name) if options.keep else Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         if case.input:
             subprocess.run(["/bin/bash", "-c", case.input], cwd=folder, check=True, timeout=LIMIT_S)
         for loops in (0, options.loops):
             traces = [folder / f"{loops}-{number}.heapwright" for number in range(options.runs)]
-            with busy(loops):
-                for trace in traces:
+            missing = [trace for trace in traces if not trace.exists()]
+            with busy(loops if missing or options.check else 0):
+                for trace in missing:
                     recorded(case, options, trace)
                 said = [told(options, trace) for trace in traces] if options.check else []
             said = said or [told(options, trace) for trace in traces]
@@ -135,8 +138,6 @@ def compared(case: Case, options: argparse.Namespace) -> dict[str, Any]:
                 "resident": Counter(resident for resident, _ in said),
                 "first": Counter(first for _, first in said),
             }
-        if options.keep:
-            shutil.copytree(folder, options.keep / re.sub(r"\W+", "_", case.name), dirs_exist_ok=True)
     return found
 
 
@@ -150,7 +151,9 @@ def main() -> None:
     parser.add_argument("--command", type=Path, default=project / ".venv/bin/heapwright")
     parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--only", default="", help="cases with this in their name")
-    parser.add_argument("--keep", type=Path, help="keep the recordings in this folder")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the recordings in this folder, and use those that are there"
+    )
     options = parser.parse_args()
     by_name = {case.name: case for case in CASES}
     path = options.output / ("loads_checked.json" if options.check else "loads.json")

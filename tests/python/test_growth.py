@@ -235,6 +235,27 @@ def test_what_is_freed_before_the_exit_is_no_leak(tmp_path: Path, seconds: int, 
     assert bool(said) == is_sure and not any("leak" in text for text in said)
 
 
+@pytest.mark.parametrize("seconds", [2, 20])
+def test_creep_of_a_short_run_may_be_what_the_program_builds(tmp_path: Path, seconds: int) -> None:
+    """Of ten buffers, each in turn becomes larger, as of a pool that keeps its capacity, or of strings that are built."""
+    made = MadeTrace()
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/server", "aabbcc")
+    made.line("thread", 0, 100, "main", 0, 0)
+    made.line("frame", 0x402000, 0).line("stack", 0, 0)
+    steps = 1000
+    for step in range(steps):
+        at = 1600 + step * seconds * SECOND // steps
+        if step >= 10:
+            made.event(FREE, 0x10_0000 + 0x1_0000 * (step % 10), at=at)
+        made.event(MALLOC, 0x10_0000 + 0x1_0000 * (step % 10), 1000 + 20 * step, stack=1, at=at + 10)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    document = answer(made, tmp_path)
+    (site,) = document["questions"]["growth"]["sites"]
+    assert (site["kind"], site["is_sure"]) == ("creep", True)
+    (said,) = [one["text"] for one in document["summary"]["findings"] if one["question"] == "growth"]
+    assert ("or what it builds" in said) == (seconds < 10)
+
+
 def test_a_window_has_its_own_slope(tmp_path: Path) -> None:
     """In the last half the cache is full."""
     window = Filter(from_ns=30 * SECOND, to_ns=60 * SECOND)

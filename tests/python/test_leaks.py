@@ -212,7 +212,15 @@ def leaking_service(
         (leaking_service(5, 2, run_ns=500_000_000), "possible"),
         (leaking_service(5, 2, made_each=50), "possible"),
     ],
-    ids=["few", "builds", "many", "beside many", "nothing is freed", "as fast as the machine is", "with pauses"],
+    ids=[
+        "few",
+        "builds",
+        "many",
+        "beside many",
+        "nothing is freed",
+        "as fast as the machine is",
+        "with pauses",
+    ],
 )
 def test_more_than_three_functions_may_leak(tmp_path: Path, made: MadeTrace, said: str) -> None:
     found = [confidence for _, _, confidence in signs(explained(made, tmp_path))]

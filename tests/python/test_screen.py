@@ -124,7 +124,7 @@ def test_live_data_is_said_to_be_the_reason() -> None:
 
 def test_the_next_command_follows_from_the_first_finding(document: dict[str, Any]) -> None:
     document["file"] = "a b"
-    document["summary"]["findings"] = [finding("slow_calls"), finding("growth")]
+    document["summary"]["findings"] = [finding("slow_calls"), finding("peak")]
     on_screen = ReportOptions(is_screen=True)
     assert next_command(document, on_screen) == "heapwright explain 'a b' --question slow_calls"
     document["summary"]["findings"] = []
