@@ -87,6 +87,9 @@ def test_what_returns_something_comes_before_what_describes() -> None:
     findings = [finding(name) for name in names]
     order = [row["question"] for row in screen.in_order(findings)]
     assert order == ["leaks", "growth", "slow_calls", "peak", "calls"]
+    none = {**finding("advice"), "text": "no single change is worth trying"}
+    some = [finding("peak"), none, finding("slow_calls"), finding("advice")]
+    assert screen.in_order(some) == [some[3], some[2], none, some[0]]
     assert screen.first_question(findings) == "cause"
     assert screen.first_question(findings[1:]) == "leaks"
     assert screen.first_question([]) == ""

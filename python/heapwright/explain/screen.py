@@ -22,6 +22,7 @@ _MOSTLY = 0.5  # of what is resident
 _DESCRIBING = ("peak", "calls", "sizes", "cross_thread", "time")
 # What says where time goes, not what to change: its share depends on how busy the machine is.
 _POINTING = ("slow_calls",)
+_NO_CHANGE = ("no ", "the time to be gained is unknown")  # how advice/words.py begins where there is none
 _ROW = (
     Column("question", WORD, "question"),
     Column("gist", TEXT, "in short (--question NAME shows all of it)"),
@@ -203,8 +204,12 @@ def in_order(findings: Sequence[Answer]) -> list[Answer]:
     """By weight: what returns something, then where time goes, then what only describes; why memory is
     resident stands above."""
     told = [finding for finding in findings if finding["question"] != cause.QUESTION.name]
-    classes = dict.fromkeys(_POINTING, 1) | dict.fromkeys(_DESCRIBING, 2)
-    return sorted(told, key=lambda finding: classes.get(finding["question"], 0))
+    classes = dict.fromkeys(_POINTING, 1) | dict.fromkeys(_DESCRIBING, 3)
+    return sorted(told, key=lambda one: 2 if _names_no_change(one) else classes.get(one["question"], 0))
+
+
+def _names_no_change(finding: Answer) -> bool:
+    return bool(finding["question"] == "advice" and finding["text"].startswith(_NO_CHANGE))
 
 
 def first_question(findings: Sequence[Answer]) -> str:
