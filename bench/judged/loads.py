@@ -117,6 +117,21 @@ def told(options: argparse.Namespace, trace: Path) -> tuple[str, str]:
     return resident_of(document["questions"]["cause"]), first_of(document)
 
 
+def said_at(loops: int, case: Case, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """How often each was said, of recordings made beside so many busy loops."""
+    traces = [folder / f"{loops}-{number}.heapwright" for number in range(options.runs)]
+    missing = [trace for trace in traces if not trace.exists()]
+    with busy(loops if missing or options.check else 0):
+        for trace in missing:
+            recorded(case, options, trace)
+        said = [told(options, trace) for trace in traces] if options.check else []
+    said = said or [told(options, trace) for trace in traces]
+    return {
+        "resident": Counter(resident for resident, _ in said),
+        "first": Counter(first for _, first in said),
+    }
+
+
 def compared(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """How often each was said, by load. Without the check, the load is the recordings' alone: the same
     recording is always explained alike."""
@@ -127,17 +142,7 @@ def compared(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         if case.input:
             subprocess.run(["/bin/bash", "-c", case.input], cwd=folder, check=True, timeout=LIMIT_S)
         for loops in (0, options.loops):
-            traces = [folder / f"{loops}-{number}.heapwright" for number in range(options.runs)]
-            missing = [trace for trace in traces if not trace.exists()]
-            with busy(loops if missing or options.check else 0):
-                for trace in missing:
-                    recorded(case, options, trace)
-                said = [told(options, trace) for trace in traces] if options.check else []
-            said = said or [told(options, trace) for trace in traces]
-            found[f"load_{loops}"] = {
-                "resident": Counter(resident for resident, _ in said),
-                "first": Counter(first for _, first in said),
-            }
+            found[f"load_{loops}"] = said_at(loops, case, options, folder)
     return found
 
 
