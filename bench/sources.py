@@ -87,6 +87,7 @@ measured = {
         "python/heapwright/explain/advice/answer.py",
         "bench/judged/measure.py",
     ),
+    "loads": ("python/heapwright/explain", "bench/judged/loads.py"),
     "advice": (
         "src/order",
         "src/analyze",

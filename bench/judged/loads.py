@@ -179,7 +179,7 @@ def add(path: Path, name: str, found: Mapping[str, Any]) -> None:
             document = {"schema": SCHEMA, "machine": machine.describe(), "sources": {}, "cases": {}}
         cases = {**document["cases"], name: found}
         ordered = {one: cases[one] for one in NAMES if one in cases}
-        document |= {"sources": sources.stamp("judged"), "cases": ordered}
+        document |= {"sources": sources.stamp("loads"), "cases": ordered}
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     finally:
         os.close(folder)
