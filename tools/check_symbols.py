@@ -3,8 +3,8 @@
 """Checks what the preloaded libraries show to and want from their process: recorder, counter, remedies.
 
 Each exports exactly the entry points it stands in front of, wants nothing that could
-allocate, lock or throw, names no library it needs, and stays small in the
-static TLS area, which a later dlopen shares. The library of remedies needs the C library, and
+allocate, lock or throw, needs no library but libdl.so.2, and stays small in the
+static TLS area, which a later dlopen shares. The library of remedies needs the C library alone, and
 there may start a thread.
 """
 
@@ -111,7 +111,8 @@ def may(kind: str, name: str, reason: str) -> bool:
 def check_headers(library: Path, kind: str) -> list[str]:
     problems = []
     for line in run_readelf(library, "-d").splitlines():
-        is_needed = "(NEEDED)" in line and not (kind == "apply" and "[libc.so.6]" in line)
+        allowed = "[libc.so.6]" if kind == "apply" else "[libdl.so.2]"
+        is_needed = "(NEEDED)" in line and allowed not in line
         if is_needed or re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", line):
             problems.append("dynamic section: " + " ".join(line.split()))
     for line in run_readelf(library, "-l").splitlines():

@@ -40,6 +40,7 @@ class Planner {
     const auto modules = read_modules(memory_, auxiliary);
     plan_.allocator = find_allocator(memory_, modules, plan_.maps);
     plan_.find_object = address_of(modules, "_dl_find_object");
+    plan_.has_loader_list = !modules.empty();
     plan_.stack_end = address_of(modules, "__libc_stack_end");
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {
@@ -57,7 +58,7 @@ class Planner {
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
     for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
-    if (image_.kind() == AgentKind::recording && plan_.find_object != 0) add_unloading(modules);
+    if (image_.kind() == AgentKind::recording) add_unloading(modules);
     return plan_;
   }
 

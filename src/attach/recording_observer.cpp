@@ -159,7 +159,7 @@ void RecordingObserver::describe(const Plan& plan) const {
   if (stat(("/proc/" + std::to_string(process_) + "/ns/pid").c_str(), &space) == 0) {
     block->pid_namespace = static_cast<std::uint32_t>(space.st_ino);
   }
-  block->has_no_unwind_tables = plan.find_object != 0 ? 0 : 1;
+  block->has_no_unwind_tables = plan.find_object != 0 || plan.has_loader_list ? 0 : 1;
   copy_text(block->executable, link_of(process_, "exe"));
   copy_text(block->started_as, plan.started_as);
   copy_text(block->allocator, plan.allocator.name);

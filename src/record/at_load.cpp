@@ -25,8 +25,10 @@ void report_allocator() noexcept {
 void prepare_starts() noexcept {
   const int saved_errno = errno;
   ThreadRecorder* thread = enter(__builtin_frame_address(0));
+  ThreadRecorder* const before = begin_calls_of_libc();
   find_own_library();
   find_real_starts();
+  end_calls_of_libc(before);
   if (thread != nullptr) thread->activity = Activity::program;
   errno = saved_errno;
 }

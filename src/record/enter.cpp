@@ -212,14 +212,22 @@ void leave_operator_by_exception() noexcept {
   thread->activity = Activity::program;
 }
 
+ThreadRecorder* begin_calls_of_libc() noexcept {
+  ThreadRecorder* const thread = current_thread;
+  current_thread = &calling_libc;
+  return thread;
+}
+
+void end_calls_of_libc(ThreadRecorder* thread) noexcept {
+  if (current_thread == &calling_libc) current_thread = thread;
+}
+
 void* find_operator_aside(const char* mangled_name) noexcept {
   // The program's own call, whose end belongs in the trace like its begin.
   forget_failed_lookups();
-  ThreadRecorder* const thread = current_thread;
-  current_thread = &calling_libc;
+  ThreadRecorder* const thread = begin_calls_of_libc();
   void* found = find_operator(mangled_name);
-  // Unless a call inside linked a fork child, which forgets its parent's recorders.
-  if (current_thread == &calling_libc) current_thread = thread;
+  end_calls_of_libc(thread);
   return found;
 }
 

@@ -45,6 +45,12 @@ bool is_part_of_real_call(const ThreadRecorder& thread, const void* frame) noexc
   return thread;
 }
 
+// Between the two, heap calls of libc and the loader are no calls of the program: they look something up for
+// the recorder. The second is given what the first returned; it does nothing after a call inside has linked a
+// fork child, which forgets its parent's recorders.
+ThreadRecorder* begin_calls_of_libc() noexcept;
+void end_calls_of_libc(ThreadRecorder* thread) noexcept;
+
 // find_operator() while calling_libc is the thread's recorder.
 void* find_operator_aside(const char* mangled_name) noexcept;
 

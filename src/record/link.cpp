@@ -142,7 +142,7 @@ void describe_process(ProcessBlock& block) noexcept {
   write_executable(block);
   const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   copy_text(block.started_as, sizeof block.started_as, started_as == nullptr ? "" : started_as);
-  block.has_no_unwind_tables = can_find_objects() ? 0 : 1;
+  block.has_no_unwind_tables = unwind::can_find_objects() ? 0 : 1;
   // Asked only at a time when the allocator cannot be active itself.
   copy_text(block.allocator, sizeof block.allocator,
             allocator_name[0] != '\0' ? allocator_name : allocator_path());

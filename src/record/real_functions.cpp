@@ -12,10 +12,10 @@
 
 #include "record/allocator_name.hpp"
 #include "record/own_name_families.hpp"
+#include "unwind/loaded_objects.hpp"
 
 // glibc only.
 extern "C" {
-[[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
 [[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
 [[gnu::visibility("hidden")]] void* heapwright_own_malloc(std::size_t size) noexcept;
 }
@@ -35,6 +35,7 @@ CodeRange backend_code;  // of an allocator in two objects, such as tbbmalloc be
 CodeRange operator_code;
 CodeRange own_code;
 CodeRange libc_code;
+CodeRange libdl_code;  // a library of its own before glibc 2.34
 CodeRange loader_code;
 // The C++ runtime's functions that allocate for an operator new. Other heap calls of that object are for the
 // program: exceptions.
@@ -51,10 +52,9 @@ bool is_in(CodeRange code, const void* address) noexcept {
 }
 
 CodeRange code_around(void* function) noexcept {
-  dl_find_object object;
-  if (_dl_find_object == nullptr || _dl_find_object(function, &object) != 0) return {0, UINTPTR_MAX};
-  return {reinterpret_cast<std::uintptr_t>(object.dlfo_map_start),
-          reinterpret_cast<std::uintptr_t>(object.dlfo_map_end)};
+  unwind::LoadedObject object;
+  const bool is_found = unwind::find_loaded_object(reinterpret_cast<std::uintptr_t>(function), object);
+  return is_found ? CodeRange{object.tables.start, object.tables.end} : CodeRange{0, UINTPTR_MAX};
 }
 
 // The object that contains `function`, or only `function` itself if that object also allocates exceptions.
@@ -179,6 +179,7 @@ void find_real_functions() noexcept {
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
   libc_code = code_around(reinterpret_cast<void*>(&getauxval));
+  libdl_code = code_around(reinterpret_cast<void*>(&dladdr));
   loader_code = code_around(reinterpret_cast<void*>(getauxval(AT_BASE)));
   if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy"))) {
     backend_code = code_around(backend);
@@ -204,15 +205,14 @@ void* find_operator(const char* mangled_name) noexcept {
   return next;
 }
 
-bool can_find_objects() noexcept { return _dl_find_object != nullptr; }
-
 bool is_call_of_heap(const void* return_address) noexcept {
   if (is_in(backend_code, return_address) || is_code_of_own_names(return_address)) return true;
   return !is_glibc_allocator && is_in(allocator_code, return_address);
 }
 
 bool is_call_of_libc(const void* return_address) noexcept {
-  return is_in(libc_code, return_address) || is_in(loader_code, return_address);
+  return is_in(libc_code, return_address) || is_in(libdl_code, return_address) ||
+         is_in(loader_code, return_address);
 }
 
 // A real function that ends in a jump (operator delete to free) leaves the return address into the hook that

@@ -71,12 +71,9 @@ void forget_failed_lookups() noexcept;
 // none. Looked up at each operator's first call.
 void* find_operator(const char* mangled_name) noexcept;
 
-// Whether libc can find the object of a code address without a lock (glibc 2.35 and later).
-bool can_find_objects() noexcept;
-
 // Whether a call from `return_address`, made while a real function runs, belongs to that function: it comes
 // from the object that holds the allocator or the C++ operators. Any other caller is a signal handler. True
-// if unknown (libc without _dl_find_object).
+// if unknown.
 bool is_call_of_allocator(const void* return_address) noexcept;
 // The same for the heap only, without the C++ operators.
 bool is_call_of_heap(const void* return_address) noexcept;

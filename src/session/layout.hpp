@@ -178,7 +178,7 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
   std::atomic<std::uint32_t> children_left_alone;   // started by this process, without follow_children
-  std::uint32_t has_no_unwind_tables;  // libc without _dl_find_object: stacks are one address, no modules
+  std::uint32_t has_no_unwind_tables;  // no way to find loaded objects: stacks are one address, no modules
   std::uint32_t pid_namespace;         // inode of the namespace of its ids; 0: unknown
   char executable[512];                // /proc/self/exe
   char started_as[512];                // the executed path, links not followed

@@ -9,6 +9,7 @@
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
 #include "unwind/byte_cursor.hpp"
+#include "unwind/loader_list.hpp"
 
 // The public part of glibc's structures, declared here so that the library builds with an older <dlfcn.h>.
 struct heapwright_link_map {
@@ -284,11 +285,15 @@ std::uint32_t add_module(const Tables& tables, const LoadedObject& object, const
 
 }  // namespace
 
+bool can_find_objects() noexcept { return _dl_find_object != nullptr || has_loader_list(); }
+
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   heapwright_found_object found;
-  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) {
-    return false;
-  }
+  const int status = _dl_find_object == nullptr
+                         ? no_find_object
+                         : _dl_find_object(reinterpret_cast<void*>(address), &found);
+  if (status == no_find_object) return find_in_loader_list(address, object);
+  if (status != 0) return false;
   object.tables = {};
   object.tables.start = reinterpret_cast<std::uint64_t>(found.map_start);
   object.tables.end = reinterpret_cast<std::uint64_t>(found.map_end);

@@ -16,7 +16,13 @@ struct LoadedObject {
   const char* name = nullptr;  // from the dynamic linker; empty for the program
 };
 
-// Asks _dl_find_object, which takes no lock. False: no such object, or a libc without that function.
+// What stands in for _dl_find_object returns this where libc has none.
+inline constexpr int no_find_object = -2;
+
+// Whether there is a way to find objects: not in a static program of a libc before glibc 2.35.
+bool can_find_objects() noexcept;
+
+// Asks _dl_find_object, or the loader's list in a libc without; takes no lock. False: no such object.
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept;
 
 // Whether it is in an executable segment of `object`.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "attach/recorder/threads.hpp"
+#include "unwind/loaded_objects.hpp"
 
 using heapwright::attach::recorder::heapwright_agent;
 
@@ -39,7 +40,8 @@ int bcmp(const void* first, const void* second, std::size_t bytes) { return memc
 
 // glibc 2.35 and later; takes no lock.
 int _dl_find_object(void* address, void* result) {
-  return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result) : -1;
+  return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result)
+                                                 : heapwright::unwind::no_find_object;
 }
 
 unsigned long getauxval(unsigned long type) noexcept {
