@@ -289,9 +289,8 @@ bool can_find_objects() noexcept { return _dl_find_object != nullptr || has_load
 
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   heapwright_found_object found;
-  const int status = _dl_find_object == nullptr
-                         ? no_find_object
-                         : _dl_find_object(reinterpret_cast<void*>(address), &found);
+  const int status =
+      _dl_find_object == nullptr ? no_find_object : _dl_find_object(reinterpret_cast<void*>(address), &found);
   if (status == no_find_object) return find_in_loader_list(address, object);
   if (status != 0) return false;
   object.tables = {};
