@@ -9,7 +9,6 @@
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
 #include "unwind/byte_cursor.hpp"
-#include "unwind/loader_list.hpp"
 
 // The public part of glibc's structures, declared here so that the library builds with an older <dlfcn.h>.
 struct heapwright_link_map {

@@ -6,15 +6,10 @@
 #include <cstdint>
 
 #include "session/layout.hpp"
-#include "unwind/call_frame_rules.hpp"
+#include "unwind/loader_list.hpp"
 #include "unwind/tables.hpp"
 
 namespace heapwright::unwind {
-
-struct LoadedObject {
-  ObjectTables tables;
-  const char* name = nullptr;  // from the dynamic linker; empty for the program
-};
 
 // What stands in for _dl_find_object returns this where libc has none.
 inline constexpr int no_find_object = -2;

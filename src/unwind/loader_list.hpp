@@ -4,14 +4,19 @@
 
 #include <cstdint>
 
-#include "unwind/loaded_objects.hpp"
+#include "unwind/call_frame_rules.hpp"
 
 namespace heapwright::unwind {
+
+struct LoadedObject {
+  ObjectTables tables;
+  const char* name = nullptr;  // from the dynamic linker; empty for the program
+};
 
 // Whether the program has one: it is not static.
 bool has_loader_list() noexcept;
 
-// As find_loaded_object, by a walk over the list, of some microseconds; takes no lock, so that it may run
+// Finds the object that holds a code address, by a walk over the list, of some microseconds; takes no lock, so that it may run
 // inside of the program's malloc, in dlopen as well. An object that is being loaded is found as soon as the
 // list has it. While another thread unloads one, nothing is found: a list that shrinks cannot be followed.
 // An unloading that begins and ends within the walk itself is not noticed; it takes longer than the walk.
