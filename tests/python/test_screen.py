@@ -144,13 +144,14 @@ def test_the_next_command_follows_from_the_first_finding(document: dict[str, Any
     assert next_command(document, one) == "heapwright replay 'a b' --set glibc.arena_max=1"
 
 
-def test_a_setting_that_a_replay_has_measured_is_tried_next(document: dict[str, Any]) -> None:
+def test_a_remedy_without_source_that_a_replay_has_measured_is_tried_next(document: dict[str, Any]) -> None:
     document["file"] = "a b"
     document["summary"]["findings"] = [finding("cause")]
     on_screen = ReportOptions(is_screen=True)
     row = {"rank": 1, "replay_set": "glibc.arena_max=1", "replay_change": "", "judged": "measured"}
     for remedies, command in (
         ([row], "heapwright try 'a b' -- PROGRAM [ARGUMENTS]"),
+        ([{**row, "replay_set": "", "replay_change": "segregate@f"}], "heapwright try 'a b' -- PROGRAM"),
         ([{**row, "judged": "bound"}], "heapwright explain 'a b' --question cause"),
         ([{**row, "replay_set": "", "replay_change": "arena@f"}, {**row, "rank": 2}], "heapwright explain"),
         ([], "heapwright explain 'a b' --question cause"),
