@@ -77,23 +77,26 @@ void use_threads() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void use_a_child() {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    use_family();
-    _exit(0);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
-}
-
 // Enough for the thread to start where it may.
 void grow() {
   std::vector<void*> blocks(64 * 1024);
   for (void*& block : blocks) block = std::malloc(1000);
   for (void* block : blocks) std::free(block);
   for (int i = 0; i < 100; ++i) std::free(keep(std::malloc(100'000)));
+}
+
+// It has a thread of its own: the fork handlers are there, which forget the parent's.
+void use_a_child(int threads) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    use_family();
+    grow();
+    REQUIRE(thread_count() == threads);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
 }
 
 // By default only a process without rights has the thread.
@@ -115,12 +118,12 @@ int main(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
   use_family();
   use_the_c_library();
-  use_a_child();
+  use_a_child(threads);
   grow();
   REQUIRE(thread_count() == threads);
   REQUIRE((unshare(CLONE_THREAD) == 0) == (threads == 1));
   use_threads();
-  use_a_child();
+  use_a_child(threads);
   if (getuid() == 0) run_again_without_rights(argv);
   REQUIRE(heapwright_heap_is_valid() != 0);
   say("done\n");

@@ -11,6 +11,7 @@
 #include "heap/base/checked_size.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/front/allocate.hpp"
+#include "heap/front/start.hpp"
 #include "heap/front/statistics.hpp"
 #include "heap/service/maintenance.hpp"
 
@@ -19,6 +20,8 @@
 namespace heap = heapwright::heap;
 
 namespace {
+
+[[gnu::used]] void (*const at_start)() noexcept = &heap::start;
 
 constexpr std::size_t greatest_power = SIZE_MAX / 2 + 1;
 

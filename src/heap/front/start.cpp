@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The library's start and its end.
+#include "heap/front/start.hpp"
+
 #include "heap/base/own_thread.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/front/allocate.hpp"
@@ -10,10 +12,8 @@
 
 namespace heapwright::heap {
 
-namespace {
-
 // Early, so that fork handlers of libraries that allocate run inside of these.
-[[gnu::constructor(101)]] void start() {
+[[gnu::constructor(101)]] void start() noexcept {
   handle_forks();
   if (!initialize_process()) return;
   // The first allocation touches most pages of code and tables: do that here, not in a
@@ -23,6 +23,8 @@ namespace {
   release(allocate(seldom_asked_bytes));
   if (settings.starts_thread_early || settings.publishes_counters) start_maintenance();
 }
+
+namespace {
 
 [[gnu::destructor]] void end_process() { close_counters(); }
 
