@@ -38,7 +38,8 @@ struct NextOperator {
       are_ours && found != nullptr && is_of_runtime(found) ? OperatorKind::of_runtime : OperatorKind::other;
   wanted.function.store(found, std::memory_order_relaxed);
   if (found != nullptr) wanted.kind.store(kind, std::memory_order_release);
-  static_cast<void>(dlsym(RTLD_NEXT, "malloc"));  // drops the error text of a look-up that failed
+  // Drops the error text of a look-up that failed.
+  [[maybe_unused]] void* const there = dlsym(RTLD_NEXT, "malloc");
   return kind;
 }
 

@@ -16,7 +16,8 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
     notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
   }
   if (block.has_no_unwind_tables != 0 && are_stacks_wanted) {
-    notes.emplace_back("call stacks are one address each: the program is static, and its libc is older than glibc 2.35");
+    notes.emplace_back(
+        "call stacks are one address each: the program is static, and its libc is older than glibc 2.35");
   }
   const std::uint64_t unseen = block.unseen_calls.load(std::memory_order_relaxed);
   if (unseen != 0) {

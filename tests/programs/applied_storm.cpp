@@ -2,7 +2,7 @@
 // Every way that a block can be made, moved, asked for its size and given back, by threads that take each
 // other's blocks, while others fork and load libraries. Functions in_... are for remedies; the same blocks
 // are also made elsewhere. Each block is filled and checked. Arguments: rounds, and a library that has
-// plugin_allocate(). Prints how often each way was gone that shares a function.
+// plugin_allocate() ("": none is loaded). Prints how often each way was gone that shares a function.
 #include <alloca.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -221,7 +221,7 @@ int main(int argument_count, char** arguments) {
     std::vector<std::thread> threads;
     for (unsigned number = 0; number < 4; ++number) threads.emplace_back(work, number, rounds);
     threads.emplace_back(fork_often, 10);
-    threads.emplace_back(load_often, arguments[2], 20);
+    if (*arguments[2] != '\0') threads.emplace_back(load_often, arguments[2], 20);
     for (std::thread& thread : threads) thread.join();
   }
   for (auto& slot : slots) give_back(slot.exchange(nullptr));
