@@ -12,7 +12,7 @@ extern "C" unsigned long getauxval(unsigned long type) noexcept;
 namespace heapwright::unwind {
 namespace {
 
-constexpr std::uint64_t page_mask = ~4095ULL;
+constexpr std::uint64_t whole_pages = ~4095ULL;
 
 // The public parts of <link.h>, which debuggers read.
 struct LinkMap {
@@ -92,7 +92,7 @@ bool is_within(const LinkMap& map, const Headers& headers, std::uint64_t address
     const std::uint64_t begin = map.bias + segment.p_vaddr;
     if (segment.p_type == PT_GNU_EH_FRAME) tables.frame_header = begin;
     if (segment.p_type != PT_LOAD) continue;
-    if ((begin & page_mask) < tables.start) tables.start = begin & page_mask;
+    if ((begin & whole_pages) < tables.start) tables.start = begin & whole_pages;
     if (begin + segment.p_memsz > tables.end) tables.end = begin + segment.p_memsz;
   }
   // What lies between the segments may not be mapped.
