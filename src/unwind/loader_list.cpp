@@ -47,11 +47,13 @@ const volatile LoaderState* loader_state() {
   const Headers headers = headers_of_program();
   if (headers.first == nullptr) return nullptr;
   std::uint64_t bias = 0;
+  bool is_placed = false;  // a program with an interpreter says where its headers are, before other segments
   for (const Elf64_Phdr& segment : headers) {
-    if (segment.p_type == PT_PHDR) bias = reinterpret_cast<std::uint64_t>(headers.first) - segment.p_vaddr;
-  }
-  for (const Elf64_Phdr& segment : headers) {
-    if (segment.p_type != PT_DYNAMIC) continue;
+    if (segment.p_type == PT_PHDR) {
+      bias = reinterpret_cast<std::uint64_t>(headers.first) - segment.p_vaddr;
+      is_placed = true;
+    }
+    if (segment.p_type != PT_DYNAMIC || !is_placed) continue;
     const auto* entry = reinterpret_cast<const Elf64_Dyn*>(bias + segment.p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry) {
       if (entry->d_tag == DT_DEBUG) return reinterpret_cast<const LoaderState*>(entry->d_un.d_ptr);
