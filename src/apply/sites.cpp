@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "apply/sites.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 namespace heapwright::apply {
 
@@ -11,21 +13,44 @@ namespace {
 
 constexpr std::size_t bucket_count = 1024;
 
+// A stack word by word, as others may read it meanwhile. The address of the innermost frame is the first.
+constexpr std::size_t stack_words = sizeof(ArmedStack) / sizeof(std::uint64_t);
+static_assert(sizeof(ArmedStack) % sizeof(std::uint64_t) == 0 && offsetof(ArmedStack, addresses) == 0);
+static_assert(std::is_trivially_copyable_v<ArmedStack>);
+using StackWords = std::atomic<std::uint64_t>[stack_words];
+
 // Readers look at `changes` before and after: odd, or not the same, means that they read halves of two
-// tables.
+// tables. Only what they have read whole is followed to the frames that it leads to.
 struct Table {
   std::atomic<std::uint32_t> changes;
-  ArmedStack stacks[most_stacks];
-  std::uint32_t next[most_stacks];    // 1 + the next stack of the bucket
-  std::uint32_t first[bucket_count];  // 1 + the first stack, by the hash of the innermost address
+  StackWords stacks[most_stacks];
+  std::atomic<std::uint32_t> next[most_stacks];  // 1 + the next stack of the bucket
+  std::atomic<std::uint32_t>
+      first[bucket_count];  // 1 + the first stack, by the hash of the innermost address
 };
 constinit Table table{};
+
+ArmedStack copy_of(const StackWords& words) noexcept {
+  std::uint64_t copied[stack_words];
+  for (std::size_t i = 0; i < stack_words; ++i) copied[i] = words[i].load(std::memory_order_relaxed);
+  ArmedStack stack;
+  std::memcpy(&stack, copied, sizeof stack);
+  return stack;
+}
+
+void put(const ArmedStack& stack, StackWords& words) noexcept {
+  std::uint64_t copied[stack_words];
+  std::memcpy(copied, &stack, sizeof stack);
+  for (std::size_t i = 0; i < stack_words; ++i) words[i].store(copied[i], std::memory_order_relaxed);
+}
 
 std::uint64_t hash_of(std::uint64_t address, unsigned bits) noexcept {
   return address * site_hash_factor >> (64 - bits);
 }
 
-std::uint32_t& bucket_of(std::uint64_t address) noexcept { return table.first[hash_of(address, 10)]; }
+std::atomic<std::uint32_t>& bucket_of(std::uint64_t address) noexcept {
+  return table.first[hash_of(address, 10)];
+}
 static_assert(bucket_count == 1U << 10);
 
 std::uint64_t load(std::uint64_t address) noexcept {
@@ -77,15 +102,15 @@ std::uint32_t remedy_of_call(const void* frame) noexcept {
   if (changes % 2 != 0) return no_remedy;
   const auto at = reinterpret_cast<std::uint64_t>(frame);
   const std::uint64_t return_address = load(at + 8);
-  std::uint32_t found = no_remedy;
-  for (std::uint32_t i = bucket_of(return_address); i != 0 && i <= most_stacks; i = table.next[i - 1]) {
-    const ArmedStack& stack = table.stacks[i - 1];
-    if (stack.addresses[0] != return_address || !matches(stack, {at + 16, load(at)})) continue;
-    found = stack.remedy;
-    break;
+  std::uint32_t next = bucket_of(return_address).load(std::memory_order_relaxed);
+  while (next != 0 && next <= most_stacks) {
+    const ArmedStack stack = copy_of(table.stacks[next - 1]);
+    next = table.next[next - 1].load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (table.changes.load(std::memory_order_relaxed) != changes) return no_remedy;
+    if (stack.addresses[0] == return_address && matches(stack, {at + 16, load(at)})) return stack.remedy;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return table.changes.load(std::memory_order_relaxed) == changes ? found : no_remedy;
+  return no_remedy;
 }
 
 void arm_stacks(const ArmedStack* stacks, std::size_t count) noexcept {
@@ -94,14 +119,14 @@ void arm_stacks(const ArmedStack* stacks, std::size_t count) noexcept {
   table.changes.store(during, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   std::uint64_t bits[sizeof site_filter / sizeof *site_filter] = {};
-  std::memset(table.first, 0, sizeof table.first);
+  for (auto& first : table.first) first.store(0, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count && i < most_stacks; ++i) {
-    table.stacks[i] = stacks[i];
+    put(stacks[i], table.stacks[i]);
     if (stacks[i].frame_count == 0) continue;
     const std::uint64_t address = stacks[i].addresses[0];
-    std::uint32_t& bucket = bucket_of(address);
-    table.next[i] = bucket;
-    bucket = i + 1;
+    std::atomic<std::uint32_t>& bucket = bucket_of(address);
+    table.next[i].store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    bucket.store(i + 1, std::memory_order_relaxed);
     const std::uint64_t bit = hash_of(address, site_filter_bits);
     bits[bit / 64] |= std::uint64_t{1} << (bit % 64);
   }
