@@ -36,11 +36,14 @@ const char* environment_value(const char* name) noexcept {
   return nullptr;
 }
 
-void say(const char* path, const char* what, std::size_t line_number) noexcept {
+constexpr char none_applied[] = "; no remedy is applied";
+
+void say(const char* path, const char* what, std::size_t line_number,
+         const char* then = none_applied) noexcept {
   heap::Line line;
   line.text(path);
   if (line_number != 0) line.text(":").number(line_number);
-  line.text(": ").text(what).text("; no remedy is applied").write();
+  line.text(": ").text(what).text(then).write();
 }
 
 bool has_sites() noexcept { return remedies.stack_count != 0; }
@@ -73,7 +76,7 @@ void begin_trims(const char* path) noexcept {
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
     if (remedies.remedies[i].kind != RemedyKind::trim) continue;
     if (start_idle_trim(remedies.remedies[i].every_ms)) return;  // one thread suffices
-    return say(path, "trim: this allocator has no malloc_trim, or there can be no thread", 0);
+    return say(path, "this allocator has no malloc_trim, or there can be no thread", 0, "; trim is off");
   }
 }
 

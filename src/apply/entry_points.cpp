@@ -9,7 +9,7 @@
 #include "apply/sites.hpp"
 
 #define HEAPWRIGHT_HOOK extern "C" __attribute__((visibility("default")))
-// Jumped to by an entry point, before that has a frame.
+// An entry point jumps here before it has made a frame: what lies around this one is the program's.
 #define HEAPWRIGHT_AT_SITE [[gnu::noinline, gnu::cold]]
 #define HEAPWRIGHT_IS_SITE may_be_site(__builtin_return_address(0))
 #define HEAPWRIGHT_REMEDY remedy_of_call(__builtin_frame_address(0))

@@ -71,7 +71,7 @@ template <typename... A>
   return forward_new(wanted, size, a...);
 }
 
-// Jumped to before its caller has a frame.
+// operator new jumps here before it has made a frame: what lies around this one is the program's.
 template <NextOperator& wanted, typename... A>
 [[gnu::noinline, gnu::cold]] void* make_at_site(std::size_t size, A... a) {
   const std::uint32_t remedy = remedy_of_call(__builtin_frame_address(0));
