@@ -12,7 +12,7 @@
 #include "apply/sites.hpp"
 #include "heap/base/messages.hpp"
 #include "platform/raw_syscall.hpp"
-#include "unwind/call_frame_rules.hpp"
+#include "unwind/program_headers.hpp"
 
 namespace heapwright::apply {
 
@@ -51,67 +51,18 @@ void find_program() noexcept {
   std::memcpy(state.program, name, strnlen(name, sizeof state.program - 1));
 }
 
-struct BuildId {
-  const std::uint8_t* bytes;
-  std::size_t size_bytes;
-};
-
-BuildId build_id_in(const char* notes, std::size_t bytes) noexcept {
-  while (bytes >= sizeof(Elf64_Nhdr)) {
-    Elf64_Nhdr note;
-    std::memcpy(&note, notes, sizeof note);
-    const std::size_t name_bytes = (note.n_namesz + std::size_t{3}) & ~std::size_t{3};
-    const std::size_t value_bytes = (note.n_descsz + std::size_t{3}) & ~std::size_t{3};
-    const char* name = notes + sizeof note;
-    const std::size_t whole_bytes = sizeof note + name_bytes + value_bytes;
-    if (whole_bytes > bytes) return {nullptr, 0};
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-      return {reinterpret_cast<const std::uint8_t*>(name + name_bytes), note.n_descsz};
-    }
-    notes += whole_bytes;
-    bytes -= whole_bytes;
-  }
-  return {nullptr, 0};
-}
-
-BuildId build_id_of(const dl_phdr_info& object) noexcept {
-  for (std::size_t i = 0; i < object.dlpi_phnum; ++i) {
-    const Elf64_Phdr& segment = object.dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const BuildId found =
-        build_id_in(reinterpret_cast<const char*>(object.dlpi_addr + segment.p_vaddr), segment.p_memsz);
-    if (found.bytes != nullptr) return found;
-  }
-  return {nullptr, 0};
-}
-
-unwind::ObjectTables tables_of(const dl_phdr_info& object) noexcept {
-  unwind::ObjectTables tables;
-  tables.bias = object.dlpi_addr;
-  tables.headers = object.dlpi_phdr;
-  tables.header_count = object.dlpi_phnum;
-  tables.start = ~std::uint64_t{0};
-  for (std::size_t i = 0; i < object.dlpi_phnum; ++i) {
-    const Elf64_Phdr& segment = object.dlpi_phdr[i];
-    const std::uint64_t begin = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_GNU_EH_FRAME) tables.frame_header = begin;
-    if (segment.p_type != PT_LOAD) continue;
-    if (begin < tables.start) tables.start = begin;
-    if (begin + segment.p_memsz > tables.end) tables.end = begin + segment.p_memsz;
-  }
-  return tables;
-}
-
 void note_object(const Remedies& remedies, const dl_phdr_info& object) noexcept {
-  const BuildId id = build_id_of(object);
+  const unwind::ProgramHeaders headers{object.dlpi_phdr, object.dlpi_phnum};
+  const unwind::ObjectTables tables = unwind::tables_of(headers, object.dlpi_addr);
+  const unwind::BuildId id = unwind::read_build_id(tables);
   const bool is_program = object.dlpi_name == nullptr || *object.dlpi_name == '\0';
   const char* name = is_program ? state.program : without_folder(object.dlpi_name);
   for (std::uint32_t i = 0; i < remedies.module_count; ++i) {
     const Module& wanted = remedies.modules[i];
     LoadedModule& module = state.modules[i];
-    const bool is_it = id.bytes != nullptr && id.size_bytes == wanted.build_id_bytes &&
+    const bool is_it = id.size_bytes != 0 && id.size_bytes == wanted.build_id_bytes &&
                        std::memcmp(id.bytes, wanted.build_id, id.size_bytes) == 0;
-    if (is_it && !module.is_loaded) module = {true, false, tables_of(object)};
+    if (is_it && !module.is_loaded) module = {true, false, tables};
     if (!is_it && std::strcmp(name, wanted.name) == 0) module.is_other_build = true;
   }
 }

@@ -8,7 +8,7 @@
 
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
-#include "unwind/byte_cursor.hpp"
+#include "unwind/program_headers.hpp"
 
 // The public part of glibc's structures, declared here so that the library builds with an older <dlfcn.h>.
 struct heapwright_link_map {
@@ -26,7 +26,6 @@ struct heapwright_found_object {
 };
 // glibc 2.35 and later; lock-free.
 extern "C" __attribute__((weak)) int _dl_find_object(void* address, heapwright_found_object* result);
-extern "C" unsigned long getauxval(unsigned long type) noexcept;
 
 namespace heapwright::unwind {
 namespace {
@@ -44,72 +43,10 @@ std::atomic<std::uint32_t>& hint_for(std::uint64_t start) {
   return module_hints[(start >> 12) * 0x9e3779b97f4a7c15ULL >> 56];
 }
 
-struct BuildId {
-  std::uint8_t bytes[sizeof ModuleEntry::build_id];
-  std::uint32_t size_bytes = 0;
-};
-
-bool take_build_id(ByteCursor notes, BuildId& id) {
-  while (!notes.is_at_end()) {
-    const auto name_bytes = notes.read<std::uint32_t>();
-    const auto value_bytes = notes.read<std::uint32_t>();
-    const auto type = notes.read<std::uint32_t>();
-    const std::uint8_t* name = notes.position();
-    notes.skip((static_cast<std::uint64_t>(name_bytes) + 3) & ~3ULL);
-    const std::uint8_t* value = notes.position();
-    notes.skip((static_cast<std::uint64_t>(value_bytes) + 3) & ~3ULL);
-    if (notes.has_failed()) return false;
-    if (type != NT_GNU_BUILD_ID || name_bytes != 4 || std::memcmp(name, "GNU", 4) != 0) continue;
-    id.size_bytes = value_bytes < sizeof id.bytes ? value_bytes : static_cast<std::uint32_t>(sizeof id.bytes);
-    std::memcpy(id.bytes, value, id.size_bytes);
-    return true;
-  }
-  return false;
-}
-
-struct ProgramHeaders {
-  const Elf64_Phdr* first = nullptr;
-  std::uint32_t count = 0;
-  const Elf64_Phdr* begin() const { return first; }
-  const Elf64_Phdr* end() const { return first + count; }
-};
-
-// Those after the ELF header, if the object's first page has it.
-ProgramHeaders headers_in_memory(const ObjectTables& object) {
-  constexpr std::uint64_t page_bytes = 4096;
-  if (segment_end(object, object.start) - object.start < page_bytes) return {};
-  Elf64_Ehdr header;
-  std::memcpy(&header, reinterpret_cast<const void*>(object.start), sizeof header);
-  const bool is_header =
-      std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(Elf64_Phdr);
-  const std::uint64_t bytes = header.e_phnum * std::uint64_t{sizeof(Elf64_Phdr)};
-  if (!is_header || header.e_phoff > page_bytes || bytes > page_bytes - header.e_phoff) return {};
-  return {reinterpret_cast<const Elf64_Phdr*>(object.start + header.e_phoff), header.e_phnum};
-}
-
-ProgramHeaders headers_of(const ObjectTables& object) {
-  if (object.headers != nullptr) return {object.headers, object.header_count};
-  return headers_in_memory(object);
-}
-
-BuildId read_build_id(const LoadedObject& object) {
-  BuildId id;
-  const ObjectTables& tables = object.tables;
-  for (const Elf64_Phdr& segment : headers_of(tables)) {
-    const std::uint64_t notes = tables.bias + segment.p_vaddr;
-    if (segment.p_type != PT_NOTE || segment.p_memsz > segment_end(tables, notes) - notes) continue;
-    const ByteCursor cursor(reinterpret_cast<const void*>(notes),
-                            reinterpret_cast<const void*>(notes + segment.p_memsz));
-    if (take_build_id(cursor, id)) return id;
-  }
-  return id;
-}
-
 // The loader reserves the whole range of a library. An executable's segments may leave gaps; of such a one
 // _dl_find_object tells only the segment that was asked for.
 void span_all_segments(ObjectTables& object, const void* dynamic) {
-  const ProgramHeaders headers{reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR)),
-                               static_cast<std::uint32_t>(getauxval(AT_PHNUM))};
+  const ProgramHeaders headers = headers_of_program();
   if (headers.first == nullptr) return;
   std::uint64_t start = object.start;
   std::uint64_t end = object.end;
@@ -313,7 +250,7 @@ bool is_code_of(const LoadedObject& object, std::uint64_t address) noexcept {
 }
 
 std::uint32_t note_module(const Tables& tables, const LoadedObject& object) noexcept {
-  const BuildId id = read_build_id(object);
+  const BuildId id = read_build_id(object.tables);
   std::atomic<std::uint32_t>& hint = hint_for(object.tables.start);
   const std::uint32_t hinted = hint.load(std::memory_order_relaxed);
   const Modules modules = modules_of(tables);
@@ -331,7 +268,7 @@ void retire_unloaded_modules(const Tables& tables) noexcept {
     if (!is_loaded(entry)) continue;
     LoadedObject object;
     const bool is_there =
-        find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object));
+        find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object.tables));
     if (!is_there) retire(tables, entry);
   }
 }

@@ -6,13 +6,10 @@
 #include <cstring>
 
 #include "platform/pause.hpp"
-
-extern "C" unsigned long getauxval(unsigned long type) noexcept;
+#include "unwind/program_headers.hpp"
 
 namespace heapwright::unwind {
 namespace {
-
-constexpr std::uint64_t whole_pages = ~4095ULL;
 
 // The public parts of <link.h>, which debuggers read.
 struct LinkMap {
@@ -30,21 +27,9 @@ struct LoaderState {
 };
 constexpr int state_deleting = 2;
 
-struct Headers {
-  const Elf64_Phdr* first = nullptr;
-  std::uint32_t count = 0;
-  const Elf64_Phdr* begin() const { return first; }
-  const Elf64_Phdr* end() const { return first + count; }
-};
-
-Headers headers_of_program() {
-  return {reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR)),
-          static_cast<std::uint32_t>(getauxval(AT_PHNUM))};
-}
-
 // The linker writes its state's address into the program's dynamic section. nullptr: a static program.
 const volatile LoaderState* loader_state() {
-  const Headers headers = headers_of_program();
+  const ProgramHeaders headers = headers_of_program();
   if (headers.first == nullptr) return nullptr;
   std::uint64_t bias = 0;
   bool is_placed = false;  // a program with an interpreter says where its headers are, before other segments
@@ -74,7 +59,7 @@ bool is_steady(const volatile LoaderState& loader) {
 
 // A library begins with its ELF header, unless it was linked for an address (prelinked): then its bias is no
 // place in it, and the dynamic section is far from it.
-Headers headers_of_library(const LinkMap& map) {
+ProgramHeaders headers_of_library(const LinkMap& map) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30U;
   if (map.bias == 0 || map.dynamic - map.bias > most_bytes) return {};
   Elf64_Ehdr header;
@@ -83,25 +68,6 @@ Headers headers_of_library(const LinkMap& map) {
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(Elf64_Phdr);
   if (!is_header) return {};
   return {reinterpret_cast<const Elf64_Phdr*>(map.bias + header.e_phoff), header.e_phnum};
-}
-
-bool is_within(const LinkMap& map, const Headers& headers, std::uint64_t address, LoadedObject& object) {
-  ObjectTables& tables = object.tables;
-  tables = {};
-  tables.start = UINT64_MAX;
-  tables.bias = map.bias;
-  for (const Elf64_Phdr& segment : headers) {
-    const std::uint64_t begin = map.bias + segment.p_vaddr;
-    if (segment.p_type == PT_GNU_EH_FRAME) tables.frame_header = begin;
-    if (segment.p_type != PT_LOAD) continue;
-    if ((begin & whole_pages) < tables.start) tables.start = begin & whole_pages;
-    if (begin + segment.p_memsz > tables.end) tables.end = begin + segment.p_memsz;
-  }
-  // What lies between the segments may not be mapped.
-  tables.headers = headers.first;
-  tables.header_count = headers.count;
-  object.name = map.name;
-  return address >= tables.start && address < tables.end;
 }
 
 }  // namespace
@@ -113,8 +79,10 @@ bool find_in_loader_list(std::uint64_t address, LoadedObject& object) noexcept {
   if (loader == nullptr || !is_steady(*loader)) return false;
   for (const LinkMap* map = loader->first; map != nullptr; map = map->next) {
     const bool is_program = map->name == nullptr || *map->name == '\0';
-    const Headers headers = is_program ? headers_of_program() : headers_of_library(*map);
-    if (headers.first != nullptr && is_within(*map, headers, address, object)) return true;
+    const ProgramHeaders headers = is_program ? headers_of_program() : headers_of_library(*map);
+    if (headers.first == nullptr) continue;
+    object = {tables_of(headers, map->bias), map->name};
+    if (address >= object.tables.start && address < object.tables.end) return true;
   }
   return false;
 }
