@@ -13,13 +13,11 @@ from heapwright.cli.arguments import check_answered, one_of, since_start
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.cli.tried_remedies import can_be_tried
 from heapwright.explain import over_time, screen, tree
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.report import Answer
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import NO_LIMIT, FactsReading
-from heapwright.replay.remedy import of_row
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -71,6 +69,10 @@ def next_command(document: Answer, wanted: ReportOptions) -> str:
 
 def _is_shown(answer: Answer) -> bool:
     """Whether a replay has measured a gain by its first remedy, and try can do it to the program."""
+    # JSON needs neither, and loading them takes as long as reading a short trace.
+    from heapwright.cli.tried_remedies import can_be_tried
+    from heapwright.replay.remedy import of_row
+
     rows = [*answer.get("remedies", ()), *answer.get("advice", ())]
     first = next((row for row in rows if row.get("rank", 1) == 1), None)
     if first is None or first["judged"] != "measured":
