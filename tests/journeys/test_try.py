@@ -218,3 +218,18 @@ def test_a_sites_own_heap_returns_what_a_replay_said(tmp_path: Path) -> None:
     assert really < -30 << 20
     done = tried(trace, "--remedy", "segregate@gone", "--", *program, code=2)
     assert done.stderr == "heapwright: no call site gone in the recording; heapwright explain names them\n"
+
+
+CALLS = "my @a; for my $i (1..400000) { push @a, {k => $i}; @a = () if $i % 1000 == 0 }"
+
+
+def test_the_tail_of_heap_calls_is_measured_of_many_calls_with_each_allocator() -> None:
+    made = document("--remedy", "on:heapwright", "--runs", "3", "--", "/usr/bin/perl", "-e", CALLS)
+    for row in made["remedies"]:
+        assert 20 < row["figures"]["call_tail_ns"]["value"] < 1e6
+    assert made["remedies"][0]["figures"]["call_tail_ns"]["runs"] == 6
+
+
+def test_few_calls_have_no_tail() -> None:
+    made = document("--remedy", "on:heapwright", "--runs", "3", "--", "/usr/bin/perl", "-e", "1")
+    assert all("call_tail_ns" not in row["figures"] for row in made["remedies"])

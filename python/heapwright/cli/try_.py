@@ -13,6 +13,7 @@ import typer
 from heapwright import explain as explaining
 from heapwright.cli import endings, judge, options, output, repeated_runs, tried_remedies
 from heapwright.cli.arguments import one_of, open_trace
+from heapwright.cli.counted_calls import CountedCalls
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import ReportOptions, make_report
 from heapwright.cli.result_forms import Forms
@@ -114,7 +115,9 @@ def try_(
         wanted, said = _wanted(file, remedy or [], program, unchecked)
         _check_preloaded(program[0], wanted)
         with endings.taken_back(), progress() as report:
-            tried = session.try_all(plan, wanted, runs or 0, more_is_better, report)
+            tried = session.try_all(
+                plan, wanted, runs or 0, more_is_better, report, counter=_counter(program[0])
+            )
     except MeasureError as error:
         raise InputError(str(error)) from None
     if not any(arm.runs for arm in tried.arms):
@@ -151,6 +154,10 @@ def _check_preloaded(program: str, ways: Sequence[Way]) -> None:
     why = program_file.why_not_preloaded(program_file.found(program))
     if why and (any("LD_PRELOAD" in way.variables for way in ways) or "statically" not in why):
         raise MeasureError(why)
+
+
+def _counter(program: str) -> CountedCalls | None:
+    return None if program_file.why_not_preloaded(program_file.found(program)) else CountedCalls()
 
 
 def _wanted(

@@ -130,7 +130,7 @@ def _figure(tried: Tried, arm: Arm, figure: Figure) -> Record | None:
     if arm is tried.arms[0]:
         return {**known, **_NO_DIFFERENCE}
     noise = abs(median(halves[0]) - median(halves[1])) if all(halves) else 0.0
-    least = max(noise, _LEAST_SHARE * abs(of_reference.value))
+    least = max(noise, figure.least_share * abs(of_reference.value))
     sides = of_own, of_reference
     if _has_more(tried, figure):
         sides = tuple(verdict.figure_of([-value for value in values]) for values in (own, reference))  # type: ignore[assignment]

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from heapwright.measure.errors import MeasureError
 from heapwright.measure.turns import turns
@@ -23,6 +25,16 @@ _DIFFERS = "writes something else, or exits with another code, than the program 
 # What is running, runs done, total runs.
 Report = Callable[[str, int, int], object]
 Runner = Callable[[Plan, Way], Run]
+
+
+class Counter(Protocol):
+    """Counts the heap calls of a run, which costs time: such runs give no other figure."""
+
+    def variables(self, way: Way, environment: Mapping[str, str]) -> Mapping[str, str] | None:
+        """What counts a run of this way, on top of its own variables; None: nothing can."""
+
+    def figures(self) -> dict[str, float]:
+        """Of the run that has ended just now; empty: too few calls were timed."""
 
 
 @dataclass(slots=True)
@@ -58,6 +70,7 @@ def try_all(
     runs: int,
     more_is_better: bool | None,
     report: Report,
+    counter: Counter | None = None,
     runner: Runner = run_once,
 ) -> Tried:
     """runs 0: as many as take some seconds. Ctrl-C ends it with what was measured so far.
@@ -75,10 +88,33 @@ def try_all(
             report(arm.way.name or "as it is", done, runs * len(arms))
             if not _is_slow(arm, arms[0]):
                 _run_into(arm, plan, first, runner)
+        if counter is not None:
+            _count_into(arms, plan, runner, counter, report)
         tried.is_whole = True
     except KeyboardInterrupt:
         pass
     return tried
+
+
+def _count_into(arms: Sequence[Arm], plan: Plan, runner: Runner, counter: Counter, report: Report) -> None:
+    """Adds counted runs. One that fails, or has too few calls, is the last: the others would be no better."""
+    counted = [arm for arm in arms if not arm.failure]
+    ways = [(arm, counter.variables(arm.way, plan.environment)) for arm in counted]
+    runs = LEAST_RUNS * len(ways)
+    left_out: set[int] = set()
+    for done, (_, _, (arm, variables)) in enumerate(turns(LEAST_RUNS, [None], ways)):
+        if variables is None or id(arm) in left_out:
+            continue
+        report(f"{arm.way.name or 'as it is'}, counted", done, runs)
+        has_failed = True
+        with suppress(FailedError):
+            runner(plan, arm.way._replace(variables={**arm.way.variables, **variables}))
+            has_failed = False
+        figures = counter.figures()
+        if has_failed or not figures:
+            left_out.add(id(arm))
+            continue
+        arm.runs.append(Run(figures))
 
 
 def _is_slow(arm: Arm, as_it_is: Arm) -> bool:

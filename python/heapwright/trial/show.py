@@ -139,8 +139,10 @@ def below(document: Document) -> list[str]:
     runs = document["runs"]
     lines = [
         f"{units.counted(runs, 'run')} of each, {units.counted(2 * runs, 'run')} as it is, in turns; "
-        "= no difference, ± smaller ones cannot be told; the time of single heap calls is not measured"
+        "= no difference, ± smaller ones cannot be told"
     ]
+    if any("call_tail_ns" in row["figures"] for row in document["remedies"]):
+        lines.append("call p99.9: of runs of their own, which are counted")
     return [*lines, *(f"note: {note}" for note in document["notes"])]
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import Any
 
@@ -50,8 +50,9 @@ def tried(
     runs: int = 3,
     plan: Plan = PLAN,
     more: bool | None = None,
+    counter: session.Counter | None = None,
 ) -> dict[str, Any]:
-    found = session.try_all(plan, list(ways), runs, more, lambda *_: None, runner)
+    found = session.try_all(plan, list(ways), runs, more, lambda *_: None, counter, runner)
     made = document.make(found, document.Said())
     jsonschema.validate(json.loads(json.dumps(made)), schema.schema())
     return made
@@ -137,7 +138,7 @@ def test_a_remedy_that_takes_long_gets_only_the_runs_of_a_verdict(monkeypatch: p
         return runner(plan, way)
 
     monkeypatch.setattr(session.time, "monotonic", lambda: now_s[0])
-    found = session.try_all(PLAN, [ARENAS], 7, None, lambda *_: None, timed)
+    found = session.try_all(PLAN, [ARENAS], 7, None, lambda *_: None, None, timed)
     assert [len(arm.runs) for arm in found.arms] == [7, 7, 3]
 
 
@@ -215,3 +216,58 @@ def test_few_runs_of_long_programs_and_more_of_short_ones(monkeypatch: pytest.Mo
         return int(tried(runner, runs=0)["runs"])
 
     assert [runs_at(run_s) for run_s in (0.01, 1.5, 60.0)] == [7, 4, 3]
+
+
+class Counted:
+    """Tails by way; a way without any cannot be counted."""
+
+    def __init__(self, **tails: Iterator[float | None]) -> None:
+        self._tails = tails
+        self.last = ""
+
+    def variables(self, way: Way, environment: Mapping[str, str]) -> Mapping[str, str] | None:
+        assert environment == PLAN.environment
+        name = {"": "plain", ARENAS.name: "arenas", JEMALLOC.name: "jemalloc"}[way.name]
+        return {"COUNTED": name} if name in self._tails else None
+
+    def figures(self) -> dict[str, float]:
+        tail = next(self._tails[self.last])
+        return {} if tail is None else {"call_tail_ns": tail}
+
+
+def counted(counter: Counted, **memory: Iterator[Any]) -> dict[str, Any]:
+    """Three runs of each way, and three that are counted, with other memory and time."""
+    plain = Runner(**memory)
+
+    def run(plan: Plan, way: Way) -> Run:
+        if "COUNTED" not in way.variables:
+            return plain(plan, way)
+        counter.last = way.variables["COUNTED"]
+        return Run({"peak_bytes": 900.0 * MIB, "cpu_ns": 900e6})
+
+    return tried(run, (ARENAS, JEMALLOC), counter=counter)
+
+
+def test_counted_runs_give_the_tail_of_heap_calls_and_nothing_else() -> None:
+    counter = Counted(plain=forever(5000.0, 5100.0), arenas=forever(1000.0, 1020.0))
+    made = counted(counter, plain=forever(*PLAIN), arenas=forever((100, 50)), jemalloc=forever((100, 50)))
+    before, arenas, jemalloc = (row["figures"] for row in made["remedies"])
+    assert before["call_tail_ns"]["runs"] == 6 and before["peak_bytes"]["high"] <= 101 * MIB
+    assert arenas["call_tail_ns"]["verdict"] == "better"
+    assert arenas["peak_bytes"]["runs"] == 3 and "call_tail_ns" not in jemalloc
+    assert made["best"] == "", "the tail explains, and decides nothing"
+    assert any("call p99.9" in line for line in show.below(made))
+
+
+def test_a_tail_one_bin_apart_is_no_difference() -> None:
+    counter = Counted(plain=forever(5119.0), arenas=forever(4095.0))
+    made = counted(counter, plain=forever(*PLAIN), arenas=forever((100, 50)), jemalloc=forever((100, 50)))
+    assert made["remedies"][1]["figures"]["call_tail_ns"]["verdict"] == "same"
+
+
+def test_a_way_with_too_few_timed_calls_is_counted_once() -> None:
+    asked = iter([None, 1.0, 1.0, 1.0])
+    counter = Counted(plain=forever(5000.0), arenas=asked)
+    made = counted(counter, plain=forever(*PLAIN), arenas=forever((100, 50)), jemalloc=forever((100, 50)))
+    assert "call_tail_ns" not in made["remedies"][1]["figures"]
+    assert list(asked) == [1.0, 1.0, 1.0]
