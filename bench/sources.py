@@ -98,6 +98,7 @@ measured = {
     ),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "apply": ("src/apply", "src/unwind", "bench/apply"),
+    "tried": ("src/apply", "python/heapwright/trial", "bench/tried"),
     "count": ("src/count", "src/counters", "src/record", "bench/count/pairs.cpp"),
     "times": (
         "src/count",

@@ -28,7 +28,7 @@ FIGURES = (
         "steady_bytes",
         "steady",
         "bytes",
-        "Resident memory that was exceeded half of the time; of a server in the second half of its load.",
+        "Resident memory that was exceeded half of the time, in the second half of the run or the load.",
     ),
     Figure("idle_bytes", "idle", "bytes", "Resident memory of a server after its load, and the wait."),
     Figure("cpu_ns", "CPU time", "ns", "Of the program and the child processes that it waited for."),
