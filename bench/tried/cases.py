@@ -39,6 +39,13 @@ _OURS = (
     ),
     _ours("survivors on each page", "keeps_memory pinned", "keeps_memory apart"),
     _ours("survivors, more of them", "advice_private_heap as_is", "advice_private_heap fixed"),
+    _ours(
+        "the same of one size, our heap",
+        "keeps_memory alike",
+        "keeps_memory alike_apart",
+        "on:heapwright",
+        "on:heapwright+segregate@survivor",
+    ),
     _ours("small buffers, a few at once", "advice_buffer_cache as_is", "advice_buffer_cache fixed"),
     _ours("buffers of a message", "refault_echo 1000"),
     _ours(

@@ -220,6 +220,27 @@ def test_a_sites_own_heap_returns_what_a_replay_said(tmp_path: Path) -> None:
     assert done.stderr == "heapwright: no call site gone in the recording; heapwright explain names them\n"
 
 
+def test_survivors_of_a_recording_have_pages_of_their_own_in_our_heap(tmp_path: Path) -> None:
+    """One size, so that the heap alone keeps them on one page with what goes."""
+    program = [str(programs / "keeps_memory"), "alike"]
+    trace = tmp_path / "alike.heapwright"
+    recorded = [command, "record", "--quiet", "-o", trace, "--", *program]
+    subprocess.run(recorded, check=True, timeout=60, capture_output=True)
+    placed = "on:heapwright+segregate@survivor"
+    named = ("--remedy", "on:heapwright", "--remedy", placed)
+    found = document(trace, *named, "--runs", 3, "--unchecked", "--", *program)
+    alone, apart = (row["figures"]["steady_bytes"] for row in found["remedies"][1:])
+    assert alone["value"] > 40 << 20 and apart["value"] < 12 << 20
+    assert found["best"] == placed
+    replay = [command, "replay", trace, "--on", "heapwright", "--change", "segregate@survivor", "--json"]
+    done = subprocess.run([*replay, "--runs", "1"], check=True, timeout=240, capture_output=True)
+    ends = {
+        one["name"]: one["runs"]["memory"][0]["end_bytes"] for one in json.loads(done.stdout)["candidates"]
+    }
+    saved = ends["heapwright"] - ends["heapwright segregate@survivor"]
+    assert saved == pytest.approx(alone["value"] - apart["value"], rel=0.15)
+
+
 CALLS = "my @a; for my $i (1..400000) { push @a, {k => $i}; @a = () if $i % 1000 == 0 }"
 
 

@@ -3,6 +3,8 @@
 //
 //   pinned      a survivor on each page among temporaries of another site
 //   apart       the same, the survivors in a mapping of their own
+//   alike       a survivor among 19 temporaries of its size, which are freed two seconds before the end
+//   alike_apart the same, the survivors in a mapping of their own
 //   shared      survivors of four sites together on each page
 //   no_shared   the same, the survivors in a mapping of their own
 //   mixed       one site makes what stays and what goes, at random
@@ -82,6 +84,8 @@ __attribute__((noinline)) void* part_of_survivor(int part) {
 
 __attribute__((noinline)) void* temporary() { return touched(std::malloc(424), 424); }
 
+__attribute__((noinline)) void* alike_temporary() { return touched(std::malloc(200), 200); }
+
 __attribute__((noinline)) void* record() { return touched(std::malloc(600), 600); }
 
 __attribute__((noinline)) void* first_buffer() { return touched(std::malloc(8 * mebibyte), 8 * mebibyte); }
@@ -97,11 +101,26 @@ __attribute__((noinline)) void* block_of_thread() { return touched(std::malloc(1
 
 namespace {
 
-void pin(bool is_apart, bool is_shared) {
-  if (is_apart) {
-    own_room = static_cast<char*>(
-        mmap(nullptr, pages * 256, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+void take_own_room() {
+  own_room = static_cast<char*>(
+      mmap(nullptr, pages * 256, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+void pin_alike(bool is_apart) {
+  if (is_apart) take_own_room();
+  std::vector<void*> kept(pages);
+  std::vector<void*> freed(pages * 19);
+  std::size_t made = 0;
+  for (void*& block : kept) {
+    for (int index = 0; index < 19; ++index) freed[made++] = alike_temporary();
+    block = survivor();
   }
+  for (void* block : freed) std::free(block);
+  usleep(2'000'000);  // an allocator that gives back later has done so
+}
+
+void pin(bool is_apart, bool is_shared) {
+  if (is_apart) take_own_room();
   std::vector<void*> kept;
   kept.reserve(4 * pages);
   std::vector<void*> freed(pages * temporaries);
@@ -173,6 +192,8 @@ int main(int count, char** arguments) {
   const std::string_view mode = count > 1 ? arguments[1] : "";
   if (mode == "pinned" || mode == "apart") {
     pin(mode == "apart", false);
+  } else if (mode == "alike" || mode == "alike_apart") {
+    pin_alike(mode == "alike_apart");
   } else if (mode == "shared" || mode == "no_shared") {
     pin(mode == "no_shared", true);
   } else if (mode == "mixed") {
