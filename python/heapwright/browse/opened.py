@@ -52,6 +52,11 @@ class Opened:
         self.text = self.text if text is None else text
         self._begin()
 
+    def replace(self, trees: Trees) -> None:
+        """Other trees with the same measures and ends, such as of another time."""
+        self.trees = trees
+        self._begin()
+
     def lines(self) -> list[Line]:
         """All that is seen, from the top."""
         return list(self._below(self.root, (), 0))

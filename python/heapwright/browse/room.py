@@ -14,13 +14,15 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from heapwright.browse.opened import SORTS, Line, Opened
-from heapwright.browse.trees import Node, Trees
+from heapwright.browse.trees import Node, SpanError, Trees, Within
 from heapwright.terminal.pairs import Pairs
 
 _FIGURES = (10, 7, 10)  # cells of the columns before the names
 _GAP = 2
 _LEAST_NAME = 12
 _DEEPEST_INDENT = 30
+_OF_TEXT = "text in a name"
+_OF_SPAN = "from, and until: 2s 5s, or -30s; nothing: all of it"
 _HELP = (
     ("enter, →", "open the line; with it what has nearly all of its weight"),
     ("←", "close it, or go to the line above it"),
@@ -30,6 +32,7 @@ _HELP = (
     ("d", "from the other end: callers down, or from the allocation up"),
     ("s", "sort by the whole, by its own, by name"),
     ("/", "only what has this text in some name; enter keeps it, escape clears it"),
+    ("t", "only of a time: from, and until, as --from and --until take them"),
     ("q", "quit"),
     ("", ""),
     ("whole, share", "of the line and all below it, and its share of everything shown"),
@@ -69,14 +72,19 @@ class Room(App[None]):
         Binding("d", "end", "other end"),
         Binding("s", "sort", "sort"),
         Binding("slash", "filter", "filter", key_display="/"),
+        Binding("t", "span", "time"),
         Binding("c", "close_all", show=False),
         Binding("escape", "clear", show=False),
     ]
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, trees: Trees) -> None:
+    def __init__(self, trees: Trees, within: Within | None = None) -> None:
+        """within: None = these have no time."""
         super().__init__()
         self._trees = trees
+        self._within = within
+        self._span = ""
+        self._is_of_span = False  # what is typed
         self._opened = Opened(trees)
         self._lines: list[Line] = []
 
@@ -86,7 +94,7 @@ class Room(App[None]):
         table: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=1)
         yield table
         yield Static(id="place", markup=False)
-        yield Input(id="filter", placeholder="text in a name")
+        yield Input(id="filter", placeholder=_OF_TEXT)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -100,6 +108,8 @@ class Room(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a text is typed, arrows move in it."""
+        if action == "span" and self._within is None:
+            return False
         return not (self.has_class("-filter") and action in ("open", "close"))
 
     def _draw(self, path: object = None) -> None:
@@ -126,6 +136,8 @@ class Room(App[None]):
         parts = [f"{total} {about}", f"from {opened.end}", f"by {opened.sort}"]
         if opened.text:
             parts.append(f"only with {opened.text}")
+        if self._span:
+            parts.append(f"only of {self._span}")
         return f"{self._trees.title}: " + ", ".join(parts)
 
     def _cells(self, line: Line) -> list[Text]:
@@ -224,23 +236,60 @@ class Room(App[None]):
 
     def action_filter(self) -> None:
         """A line to type in."""
+        self._ask(False, _OF_TEXT, self._opened.text)
+
+    def action_span(self) -> None:
+        """The same line, for a time."""
+        self._ask(True, _OF_SPAN, self._span)
+
+    def _ask(self, is_of_span: bool, placeholder: str, now: str) -> None:
+        self._is_of_span = is_of_span
+        line = self.query_one(Input)
+        line.placeholder, line.value = placeholder, now
         self.add_class("-filter")
-        self.query_one(Input).focus()
+        line.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The tree of what has the text; the keys work again."""
-        self._choose(event.value.strip())
+        """The tree of what has the text, or of the time; the keys work again."""
+        if self._is_of_span:
+            self._choose_span(" ".join(event.value.split()))
+        else:
+            self._choose(event.value.strip())
 
     def action_clear(self) -> None:
-        """Everything again."""
-        self.query_one(Input).value = ""
+        """Everything again; while a time is typed, that is left as it was."""
+        if self.has_class("-filter") and self._is_of_span:
+            self._leave()
+            return
         self._choose("")
 
     def _choose(self, text: str) -> None:
-        self.remove_class("-filter")
+        self._leave()
         if text != self._opened.text:
             self._opened.show(text=text)
             self._draw()
+
+    def _choose_span(self, span: str) -> None:
+        self._leave()
+        if self._within is None or span == self._span:
+            return
+        self.query_one("#title", Static).update("reading")
+        self.call_after_refresh(self._read_span, span)
+
+    def _read_span(self, span: str) -> None:
+        assert self._within is not None
+        try:
+            self._trees = self._within(span)
+        except SpanError as error:
+            self.query_one("#title", Static).update(self._title())
+            self.query_one("#place", Static).update(Text(str(error)))
+            return
+        self._span = span
+        self._opened.replace(self._trees)
+        self._draw()
+
+    def _leave(self) -> None:
+        self.remove_class("-filter")
         self.query_one(DataTable).focus()
 
 

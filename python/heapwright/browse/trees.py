@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -69,3 +69,11 @@ class Trees(Protocol):
 
     def written(self, measure: str, weight: int) -> str:
         """A figure with its unit."""
+
+
+class SpanError(Exception):
+    """What is wrong with a span of time, in one line."""
+
+
+# The trees of a span of time, as the user typed it: from, and until. "" = all of it. SpanError.
+Within = Callable[[str], Trees]

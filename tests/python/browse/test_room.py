@@ -16,7 +16,9 @@ import heapwright
 import pytest
 from heapwright.browse.opened import MOST_INNER, Opened, own_of
 from heapwright.browse.room import Room
-from heapwright.browse.trees import Measure, Place
+from heapwright.browse.trees import Measure, Place, SpanError, Within
+from heapwright.cli.browsing import _within
+from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import ReportOptions, make_report
 from heapwright.explain.browsed import CallTrees
 from heapwright.model import Filter, SiteOptions
@@ -80,8 +82,13 @@ class Shop:
         return f"{weight} {'B' if measure == 'peak' else 'calls'}"
 
 
-def run(act: Act, size: tuple[int, int] = (80, 24), trees: Shop | CallTrees | None = None) -> Room:
-    room = Room(trees or Shop())
+def run(
+    act: Act,
+    size: tuple[int, int] = (80, 24),
+    trees: Shop | CallTrees | None = None,
+    within: Within | None = None,
+) -> Room:
+    room = Room(trees or Shop(), within)
 
     async def pilot() -> None:
         async with room.run_test(size=size) as pilot:
@@ -177,6 +184,46 @@ def test_measures_ends_orders_and_text() -> None:
     run(act)
 
 
+def test_a_time_is_typed_and_what_is_open_stays_open() -> None:
+    asked: list[str] = []
+
+    def within(span: str) -> Shop:
+        asked.append(span)
+        if span == "soon":
+            raise SpanError("a time takes a number with a unit")
+        return Shop(SHAPE if not span else {"main": {"load": 7}})
+
+    async def act(pilot: Pilot[None]) -> None:
+        room = pilot.app
+        assert isinstance(room, Room)
+        title = room.query_one("#title", Static)
+        await pilot.press("enter", "t", *"2s", "space", *"5s", "enter")
+        await pilot.pause()
+        assert names(room) == ["▾ main", "   load"]
+        assert str(title.content).endswith("by whole, only of 2s 5s")
+        await pilot.press("t", "ctrl+u", *"soon", "enter")
+        await pilot.pause()
+        assert place(room) == ["a time takes a number with a unit"]
+        assert names(room) == ["▾ main", "   load"] and str(title.content).endswith("only of 2s 5s")
+        await pilot.press("t", *"9", "escape")  # left as it was
+        await pilot.press("slash", *"load", "enter", "t", "ctrl+u", "enter")
+        await pilot.pause()
+        assert names(room) == ["▾ main", " ▸ load"]
+        assert str(title.content).endswith("by whole, only with load")
+
+    run(act, within=within)
+    assert asked == ["2s 5s", "soon", ""]
+
+
+def test_without_times_there_is_no_key_for_them() -> None:
+    async def act(pilot: Pilot[None]) -> None:
+        assert " time" not in screen(pilot.app)  # type: ignore[arg-type]
+        await pilot.press("t")
+        assert not pilot.app.has_class("-filter")
+
+    run(act, (120, 24))
+
+
 def test_of_many_lines_the_smaller_are_one() -> None:
     opened = Opened(Shop({f"f{number}": 1000 - number for number in range(MOST_INNER + 3)}))
     lines = opened.lines()
@@ -205,6 +252,15 @@ def test_recorded_calls_add_up_from_both_ends(trace: heapwright.Trace) -> None:
         assert names(room)[0].endswith("server+0x1000")
 
     run(act, trees=trees)
+
+
+def test_a_time_of_a_recording_is_read_as_by_the_options(trace: heapwright.Trace) -> None:
+    whole = Filter()
+    assert _within(trace, whole, "") is whole
+    assert _within(trace, whole, "0 1ns").to_ns == 1 and _within(trace, whole, "1ns").to_ns == whole.to_ns
+    for span, said in (("1s 2s 3s", "or two"), ("1ns 0", "--from must be before"), ("soon", "soon")):
+        with pytest.raises(InputError, match=said):
+            _within(trace, whole, span)
 
 
 def every(node: object) -> Sequence[object]:
