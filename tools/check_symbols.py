@@ -42,7 +42,7 @@ NOT_COUNTED = set(
     dlopen dlmopen dlsym dlclose execve execv execvp execvpe execl execlp execle""".split()
 )
 # What the library of remedies has beside the counter's.
-APPLIED = set("malloc_usable_size dlopen dlsym dlclose".split())
+APPLIED = set("malloc_usable_size dlopen dlsym dlclose __libc_start_main exit".split())
 MAY_APPLY = ("starts a thread or takes a signal",)
 OF_THE_HEAP = {"__libc_free", "__libc_realloc", "__cxa_finalize"}
 OWN = re.compile(r"^heapwright_\w+$")

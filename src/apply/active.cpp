@@ -5,10 +5,14 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 
+#include "apply/deferred_frees.hpp"
+#include "apply/exit_frees.hpp"
 #include "apply/idle_trim.hpp"
 #include "apply/loaded_modules.hpp"
 #include "apply/next_functions.hpp"
@@ -53,6 +57,7 @@ void handle_all_forks() noexcept {
   heap::handle_forks();
   pthread_atfork(lock_kept_blocks, unlock_kept_blocks, [] {
     reset_kept_blocks_in_child();
+    stop_deferring_in_child();
     forget_arming_thread();
   });
 }
@@ -80,8 +85,18 @@ void begin_trims(const char* path) noexcept {
   }
 }
 
+void begin_skipping(const char* path) noexcept {
+  const auto is_it = [](const Remedy& remedy) { return remedy.kind == RemedyKind::skip_frees; };
+  if (std::none_of(std::begin(remedies.remedies), std::end(remedies.remedies), is_it)) return;
+  if (!skip_frees_at_exit()) {
+    return say(path, "this allocator does not tell a block's size", 0, "; skip-frees-at-exit is off");
+  }
+  pthread_atfork(nullptr, nullptr, forget_exit_in_child);
+}
+
 void begin() noexcept {
   find_next_functions();
+  find_exit();
   // A program with more rights than its caller ignores the caller's settings.
   const char* path = getauxval(AT_SECURE) != 0 ? nullptr : environment_value("HEAPWRIGHT_APPLY");
   if (path == nullptr || *path == '\0') return;
@@ -90,6 +105,7 @@ void begin() noexcept {
   if (has_sites() && !begin_sites(path)) return;
   active = &remedies;
   begin_trims(path);
+  begin_skipping(path);
   const char* wanted = environment_value("HEAPWRIGHT_APPLY_STATS");
   prints_statistics = wanted != nullptr && std::strcmp(wanted, "1") == 0;
 }
@@ -102,7 +118,11 @@ void begin() noexcept {
 
 // After the program's own destructors and exit handlers.
 [[gnu::destructor]] void at_unload() {
-  if (prints_statistics) print_statistics(remedies);
+  if (!prints_statistics) return;
+  print_statistics(remedies);
+  if (skipped_frees() != 0) {
+    heap::Line().text("skip-frees-at-exit: ").number(skipped_frees()).text(" frees skipped").write();
+  }
 }
 
 }  // namespace

@@ -2,10 +2,9 @@
 #include "apply/idle_trim.hpp"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
+#include "apply/helper_thread.hpp"
 #include "heap/service/maintenance.hpp"
 
 namespace heapwright::apply {
@@ -55,20 +54,7 @@ void* trim_when_idle(void* ms) {
 bool start_idle_trim(std::uint32_t every_ms) noexcept {
   trim_heap = reinterpret_cast<int (*)(std::size_t)>(dlsym(RTLD_NEXT, "malloc_trim"));
   if (trim_heap == nullptr) return false;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The program's signals are not for this thread.
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, trim_when_idle,
-                                   reinterpret_cast<void*>(static_cast<std::uintptr_t>(every_ms)));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
+  return start_helper_thread(trim_when_idle, reinterpret_cast<void*>(static_cast<std::uintptr_t>(every_ms)));
 }
 
 }  // namespace heapwright::apply

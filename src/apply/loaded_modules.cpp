@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "apply/deferred_frees.hpp"
 #include "apply/remedy_file.hpp"
 #include "apply/sites.hpp"
 #include "heap/base/messages.hpp"
@@ -120,6 +121,7 @@ void arm(const Remedies& remedies, const Stack& stack, ArmedStack& into) noexcep
     }
   }
   into.frame_count = stack.frame_count;
+  if (remedies.remedies[stack.remedy].kind == RemedyKind::defer) start_deferring();
 }
 
 }  // namespace

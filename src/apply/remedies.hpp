@@ -11,8 +11,13 @@ enum class RemedyKind : std::uint8_t {
   none,
   segregate,  // the site's blocks are in a heap of their own
   reuse,      // the same, and its freed large blocks are kept for its next ones
-  trim,       // malloc_trim() while the program is idle; has no site
+  defer,      // the same, and a thread frees its blocks later
+  trim,       // malloc_trim() while the program is idle
+  skip_frees  // what is freed while the process ends stays as it is
 };
+constexpr bool has_site(RemedyKind kind) noexcept {
+  return kind == RemedyKind::segregate || kind == RemedyKind::reuse || kind == RemedyKind::defer;
+}
 
 inline constexpr std::size_t most_remedies = 16;
 inline constexpr std::size_t most_modules = 32;

@@ -181,7 +181,8 @@ class Parser {
   bool change(Remedy& remedy) noexcept {
     char name[32];
     if (!string(name, sizeof name)) return false;
-    for (const RemedyKind kind : {RemedyKind::segregate, RemedyKind::reuse, RemedyKind::trim}) {
+    for (const RemedyKind kind : {RemedyKind::segregate, RemedyKind::reuse, RemedyKind::defer,
+                                  RemedyKind::trim, RemedyKind::skip_frees}) {
       if (std::strcmp(name, name_of(kind)) == 0) remedy.kind = kind;
     }
     return remedy.kind != RemedyKind::none || fail("a change that is not known here");
@@ -247,10 +248,10 @@ class Parser {
     }
     for (std::uint32_t i = 0; i < into_.remedy_count; ++i) {
       const Remedy& remedy = into_.remedies[i];
-      const bool is_trim = remedy.kind == RemedyKind::trim;
       if (remedy.kind == RemedyKind::none) fail("a remedy without a change");
-      if (is_trim && remedy.every_ms == 0) fail("trim needs every_ms");
-      if (is_trim == has_stacks[i]) fail(is_trim ? "trim has no site" : "a remedy without stacks");
+      if (remedy.kind == RemedyKind::trim && remedy.every_ms == 0) fail("trim needs every_ms");
+      if (has_site(remedy.kind) == has_stacks[i]) continue;
+      fail(has_stacks[i] ? "stacks of a remedy that has no site" : "a remedy without stacks");
     }
     if (into_.remedy_count == 0) fail("no remedy in it");
   }
@@ -272,8 +273,12 @@ const char* name_of(RemedyKind kind) noexcept {
       return "segregate";
     case RemedyKind::reuse:
       return "reuse";
+    case RemedyKind::defer:
+      return "defer";
     case RemedyKind::trim:
       return "trim";
+    case RemedyKind::skip_frees:
+      return "skip-frees-at-exit";
     case RemedyKind::none:
       break;
   }

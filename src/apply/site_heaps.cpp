@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstring>
 
+#include "apply/deferred_frees.hpp"
 #include "apply/remedy_file.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
@@ -34,6 +35,7 @@ struct KeptBlocks {
 struct SiteHeap {
   heapwright_heap* heap;  // nullptr: a remedy without a site
   std::size_t most_kept_bytes;
+  bool defers_frees;
   KeptBlocks kept;
   std::atomic<std::uint64_t> made;
   std::atomic<std::uint64_t> reused;
@@ -41,6 +43,7 @@ struct SiteHeap {
 };
 constinit SiteHeap site_heaps[most_remedies]{};
 constinit counters::LockCounters lock_waits{};
+constinit std::atomic<SkipsFree> skips_free{nullptr};
 
 bool is_large(const heap::UnitLine* line) noexcept {
   return line != nullptr && line->kind == heap::UnitKind::large;
@@ -132,10 +135,11 @@ bool make_site_heaps(const Remedies& remedies) noexcept {
   if (!heap::initialize_process()) return false;
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
     const Remedy& remedy = remedies.remedies[i];
-    if (remedy.kind == RemedyKind::trim) continue;
+    if (!has_site(remedy.kind)) continue;
     site_heaps[i].heap = heapwright_heap_create(remedy.site);
     if (site_heaps[i].heap == nullptr) return false;
     site_heaps[i].most_kept_bytes = remedy.kind == RemedyKind::reuse ? remedy.most_bytes : 0;
+    site_heaps[i].defers_frees = remedy.kind == RemedyKind::defer && !heap::settings.is_hardened;
   }
   return true;
 }
@@ -146,7 +150,12 @@ void* allocate_for(std::uint32_t remedy, std::size_t bytes, std::size_t alignmen
   void* block = nullptr;
   if (may_be_kept(site, bytes) && alignment <= heap::unit_bytes) block = take_kept(site, bytes);
   if (block == nullptr) {
-    block = heapwright_heap_allocate(site.heap, bytes == 0 ? 1 : bytes, alignment < 16 ? 16 : alignment);
+    const std::size_t least_bytes = bytes == 0 ? 1 : bytes;
+    if (alignment < 16) alignment = 16;
+    block = heapwright_heap_allocate(site.heap, least_bytes, alignment);
+    if (block == nullptr && site.defers_frees && release_waiting()) {
+      block = heapwright_heap_allocate(site.heap, least_bytes, alignment);
+    }
   }
   return noted(site, block, before);
 }
@@ -166,11 +175,19 @@ void* allocate_zeroed_for(std::uint32_t remedy, std::size_t bytes) noexcept {
 }
 
 void release_own(void* block) noexcept {
+  const SkipsFree skips = skips_free.load(std::memory_order_relaxed);
+  if (skips != nullptr && skips(heap::usable_bytes(block))) return;
   const heap::UnitLine* line = heap::head_line_of(block);
   SiteHeap* site = owner_of(line);
+  if (site != nullptr && site->defers_frees &&
+      defer(static_cast<std::uint32_t>(site - site_heaps), block, heap::usable_bytes(block))) {
+    return;
+  }
   if (site != nullptr && is_large(line) && may_be_kept(*site, line->large_bytes)) return keep(*site, block);
   release_to_heap(site, block);
 }
+
+void skip_own_frees(SkipsFree skips) noexcept { skips_free.store(skips, std::memory_order_relaxed); }
 
 std::size_t usable_bytes_of_own(void* block) noexcept { return heap::usable_bytes(block); }
 
@@ -183,16 +200,22 @@ void* resize_own(std::uint32_t remedy, void* block, std::size_t bytes) noexcept 
   return bytes <= usable && bytes >= usable / 2 ? block : nullptr;
 }
 
+heapwright_heap_statistics statistics_of(std::uint32_t remedy) noexcept {
+  heapwright_heap_statistics sums{};
+  heapwright_heap_get_statistics(site_heaps[remedy].heap, &sums);
+  return sums;
+}
+
 void print_statistics(const Remedies& remedies) noexcept {
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
     const SiteHeap& site = site_heaps[i];
     if (site.heap == nullptr) continue;
-    heapwright_heap_statistics sums{};
-    heapwright_heap_get_statistics(site.heap, &sums);
+    const heapwright_heap_statistics sums = statistics_of(i);
     heap::Line line;
     line.text(name_of(remedies.remedies[i].kind)).text("@").text(remedies.remedies[i].site).text(": ");
     line.number(site.made.load(std::memory_order_relaxed)).text(" blocks made, ");
     line.number(site.reused.load(std::memory_order_relaxed)).text(" of them again, ");
+    line.number(deferred_frees(i)).text(" freed later, ");
     line.number(site.refused.load(std::memory_order_relaxed)).text(" refused; live ");
     line.number(sums.live_blocks - site.kept.count).text(" blocks, ");
     line.number(sums.live_bytes - site.kept.bytes).text(" bytes; held ");

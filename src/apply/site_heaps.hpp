@@ -8,6 +8,7 @@
 
 #include "apply/remedies.hpp"
 #include "heap/pages/region.hpp"
+#include "heapwright/heap.h"
 
 namespace heapwright::apply {
 
@@ -25,9 +26,14 @@ void* allocate_zeroed_for(std::uint32_t remedy, std::size_t bytes) noexcept;
 
 // Of own blocks.
 void release_own(void* block) noexcept;
+// From now on release_own() first asks whether it shall do nothing. nullptr: it is not asked.
+using SkipsFree = bool (*)(std::size_t usable_bytes) noexcept;
+void skip_own_frees(SkipsFree skips) noexcept;
 std::size_t usable_bytes_of_own(void* block) noexcept;
 // Without moving to another heap; nullptr: nothing changed. remedy: of the call.
 void* resize_own(std::uint32_t remedy, void* block, std::size_t bytes) noexcept;
+
+heapwright_heap_statistics statistics_of(std::uint32_t remedy) noexcept;
 
 // A line on stderr for each remedy that has a site.
 void print_statistics(const Remedies& remedies) noexcept;

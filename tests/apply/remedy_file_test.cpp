@@ -76,6 +76,8 @@ TEST(RemedyFile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error_of(remedy + "change = \"segregate\"\n"), "4: a remedy without stacks");
   EXPECT_EQ(error_of(remedy + "change = \"trim\"\nevery_ms = 1\n"), "4: every_ms is 10 to 3600000");
   EXPECT_EQ(error_of(remedy + "change = \"trim\"\n"), "4: trim needs every_ms");
+  EXPECT_EQ(error_of(remedy + "change = \"skip-frees-at-exit\"\n"), "");
+  EXPECT_EQ(error_of(remedy + "change = \"defer\"\n"), "4: a remedy without stacks");
   EXPECT_EQ(error_of(remedy + "site = \"a\nb\"\n"), "3: a text that its line does not end");
   EXPECT_EQ(error_of(remedy + "site = \"" + std::string(200, 'x') + "\"\n"), "3: a text that is too long");
   EXPECT_EQ(error_of(remedy + "site = \"\\n\"\n"), "3: an escape other than \\\" and \\\\");

@@ -6,7 +6,6 @@ Its reader, src/apply/remedy_file.cpp, takes nothing but what is written here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,12 +16,6 @@ from heapwright.model.sites import MARKS, Site, Sites
 # As in src/apply/remedies.hpp.
 MOST_REMEDIES, MOST_MODULES, MOST_STACKS, MOST_FRAMES = 16, 32, 512, 8
 _MOST_NAME_BYTES = 127
-_TRIM_MS = range(10, 3_600_001)
-
-_SITED = ("segregate", "reuse")
-_HOW = "a remedy is segregate@SITE, reuse@SITE or trim:MS, or several joined by +"
-_NEXT = re.compile(r"\+(?=(?:segregate|reuse)@|trim:)")
-_MOST_SHOWN = 4
 
 Frame = tuple[int, int]  # module as numbered in the file, offset from its load bias
 
@@ -33,16 +26,19 @@ class RemedyError(Exception):
 
 @dataclass(slots=True)
 class Remedy:
-    """change: segregate, reuse or trim. site: as the user named it."""
+    """change: segregate, reuse, defer, trim, skip-frees-at-exit. site: as the user named it."""
 
     change: str
     site: str = ""
     every_ms: int = 0
+    sites: int = 0  # that its name names
     stacks: list[tuple[Frame, ...]] = field(default_factory=list)
 
     def __str__(self) -> str:
         """As the user typed it."""
-        return f"{self.change}@{self.site}" if self.site else f"{self.change}:{self.every_ms}"
+        if self.site:
+            return f"{self.change}@{self.site}"
+        return f"{self.change}:{self.every_ms}" if self.every_ms else self.change
 
 
 class RemedyFile:
@@ -55,10 +51,15 @@ class RemedyFile:
         self._taken: dict[tuple[Frame, ...], Remedy] = {}
         self._allocations = trace.facts().stacks["allocations"]  # of each stack
 
-    def add(self, text: str) -> None:
-        """Adds what --remedy names: segregate@session+trim:500. RemedyError."""
-        for part in _NEXT.split(text):
-            self.remedies.append(self._trim(part) if part.startswith("trim") else self._at_site(part))
+    def add(self, change: str, value: str) -> None:
+        """value: the sites, as a replay takes them; of trim the milliseconds; else "". RemedyError."""
+        if change == "trim":
+            remedy = Remedy(change, every_ms=int(value))
+        else:
+            remedy = self._at_sites(change, value) if value else Remedy(change)
+        if not value and any(one.change == change for one in self.remedies):
+            return
+        self.remedies.append(remedy)
         if len(self.remedies) > MOST_REMEDIES:
             raise RemedyError(f"{len(self.remedies)} remedies; a file takes at most {MOST_REMEDIES}")
 
@@ -71,8 +72,8 @@ class RemedyFile:
             lines += ["", "[[module]]", f"name = {name}", f"build_id = {build_id}"]
         for remedy in self.remedies:
             lines += ["", "[[remedy]]", f"change = {_quoted(remedy.change)}"]
-            if remedy.change == "trim":
-                lines.append(f"every_ms = {remedy.every_ms}")
+            if not remedy.site:
+                lines += [f"every_ms = {remedy.every_ms}"] if remedy.every_ms else []
                 continue
             rows = (", ".join(f'"{module}:{offset:#x}"' for module, offset in one) for one in remedy.stacks)
             lines += [f"site = {_quoted(remedy.site)}", "stacks = [", *(f"  [{row}]," for row in rows), "]"]
@@ -83,23 +84,17 @@ class RemedyFile:
         names = [self._trace.modules[module].name for module in self._modules]
         return list(dict.fromkeys(names[module] for stack in remedy.stacks for module, _ in stack))
 
-    def _trim(self, text: str) -> Remedy:
-        digits = text.removeprefix("trim:")
-        every_ms = int(digits) if digits.isdecimal() and len(digits) < 9 else 0
-        if every_ms not in _TRIM_MS:
-            raise RemedyError(f"{text}: trim takes milliseconds from 10 to 3600000, as in trim:1000")
-        return Remedy("trim", every_ms=every_ms)
-
-    def _at_site(self, text: str) -> Remedy:
-        change, mark, selector = text.partition("@")
-        if change not in _SITED or not mark or not listed(selector):
-            raise RemedyError(f"no remedy '{text}'; {_HOW}")
-        remedy = Remedy(change, selector)
+    def _at_sites(self, change: str, selectors: str) -> Remedy:
+        remedy = Remedy(change, selectors)
         sites = self._trace.sites()
         allocating = {sites.site_of_stack[stack] for stack, count in enumerate(self._allocations) if count}
         known = [site for site in sites if site.number in allocating]
-        for site in dict.fromkeys(_only(known, one) for one in listed(selector)):
+        chosen = dict.fromkeys(site for one in listed(selectors) for site in _named(known, one))
+        if not chosen:
+            raise RemedyError(f"{change}@{selectors}: name a call site, as in {change}@parse_line")
+        for site in chosen:
             self._take(remedy, site, list(self._stacks_of(sites, site)))
+        remedy.sites = len(chosen)
         if len(self._taken) > MOST_STACKS:
             raise RemedyError(f"{len(self._taken)} ways to call; a file takes at most {MOST_STACKS}")
         return remedy
@@ -159,15 +154,12 @@ def _to_site(stack: int, parents: Sequence[int], frames: Sequence[int], sites: S
         stack = parents[stack]
 
 
-def _only(sites: list[Site], selector: str) -> Site:
+def _named(sites: list[Site], selector: str) -> list[Site]:
+    """All that it names, as in a replay."""
     found = selected(sites, selector)
-    if len(found) == 1:
-        return found[0]
     if not found:
         raise RemedyError(why_none(sites, selector))
-    shown = [f"{site.location.function}@{site.where}" for site in found[:_MOST_SHOWN]]
-    more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
-    raise RemedyError(f"{selector} names {len(found)} call sites; choose one: {', '.join(shown)}{more}")
+    return found
 
 
 def _quoted(text: str) -> str:

@@ -69,8 +69,7 @@ def next_command(document: Answer, wanted: ReportOptions) -> str:
 
 def _is_shown(answer: Answer) -> bool:
     """Whether a replay has measured a gain by its first remedy, and try can do it to the program."""
-    # JSON needs neither, and loading them takes as long as reading a short trace.
-    from heapwright.cli.tried_remedies import can_be_tried
+    # JSON does not need it, and loading it takes as long as reading a short trace.
     from heapwright.replay.remedy import of_row
 
     rows = [*answer.get("remedies", ()), *answer.get("advice", ())]
@@ -78,7 +77,7 @@ def _is_shown(answer: Answer) -> bool:
     if first is None or first["judged"] != "measured":
         return False
     remedy = of_row(first)
-    return bool(remedy.text) and not remedy.needs_source and can_be_tried(remedy)
+    return bool(remedy.text) and not remedy.needs_source
 
 
 def _untried(questions: Answer) -> str:

@@ -15,6 +15,8 @@ from heapwright.cli import native_programs, options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_is_no_input, check_output, hint, is_stdout, write_text
+from heapwright.measure.errors import MeasureError
+from heapwright.replay.remedy import parse
 from heapwright.report import units
 
 Wanted = Annotated[
@@ -22,7 +24,8 @@ Wanted = Annotated[
     typer.Option(
         "--remedy",
         metavar="CHANGE@SITE,…",
-        help="What to do, and at which call site: segregate@session, reuse@load, trim:MS.",
+        help="What to do, and at which call site: segregate@session, reuse@load, defer@table; trim:MS, "
+        "skip-frees-at-exit.",
     ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")]
@@ -43,14 +46,23 @@ def keep(
     kept = RemedyFile(trace)
     try:
         for text in remedy:
-            kept.add(text)
-    except RemedyError as error:
+            for change, value in _applied(text):
+                kept.add(change, value)
+    except (RemedyError, MeasureError) as error:
         raise InputError(str(error)) from None
     write_text(output, force, kept.text())
     if is_stdout(output):
         return
     for one in kept.remedies:
         ways = f"  {units.counted(len(one.stacks), 'way')} to call in {', '.join(kept.modules_of(one))}"
+        ways = f"  {units.counted(one.sites, 'call site')},{ways[1:]}" if one.sites > 1 else ways
         sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
     program = shlex.quote(trace.metadata.program)
     hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")
+
+
+def _applied(text: str) -> list[tuple[str, str]]:
+    remedy = parse(text)
+    if remedy.on or remedy.settings:
+        raise InputError(f"{text}: set: and on: need no file; heapwright try --remedy says how to keep them")
+    return remedy.applied

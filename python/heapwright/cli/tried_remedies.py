@@ -15,7 +15,7 @@ from heapwright.explain.replayed import ReplayedFigure
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.replay import changes, obedience, settings
+from heapwright.replay import obedience, settings
 from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy
 from heapwright.trial.run import Way
@@ -24,39 +24,21 @@ from heapwright.trial.run import Way
 def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[str]]:
     """What explain ranks and needs no source; without any, settings that a quick check tries. And notes."""
     wanted = judge.remedies_of(explaining.answers(report, ("cause", "advice")))
-    without_source = [one for one in wanted if not one.remedy.needs_source]
-    found = [one for one in without_source if can_be_tried(one.remedy)]
-    left_out = dict.fromkeys(one.remedy.text for one in without_source if one not in found)
-    notes = [f"not tried, since only a replay can do it so far: {', '.join(left_out)}"] if left_out else []
+    found = [one for one in wanted if not one.remedy.needs_source]
     if found:
-        return found, notes
+        return found, []
     others = judge.settings_of(report)
     if not others:
         raise MeasureError(
             "explain names no remedy for this recording that can be tried without source; name one, such as "
             "--remedy on:heapwright"
         )
-    notes.append("explain names no remedy that can be tried: these are settings that often matter")
-    return others, notes
-
-
-# What libheapwright-apply.so does, as replay names it.
-_APPLIED = {"segregate", "buffer_cache", "trim"}
-
-
-def can_be_tried(remedy: Remedy) -> bool:
-    """Whether this installation can do it to a process."""
-    return not remedy.change or changes.names(remedy.change) <= _APPLIED
+    return others, ["explain names no remedy that can be tried: these are settings that often matter"]
 
 
 def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
     """How the program is run with it; MeasureError. Changes of sites are written beside the recording."""
     recorded_on = trace.metadata.allocator if trace is not None else ""
-    if not can_be_tried(remedy):
-        raise MeasureError(
-            f"{remedy.text} cannot be tried yet: what call sites get is only predicted; "
-            f"heapwright replay FILE --change '{remedy.change}' does"
-        )
     variables: dict[str, str] = {}
     library = ""
     if remedy.allocator:
@@ -88,7 +70,8 @@ def _remedy_file(remedy: Remedy, trace: Trace | None) -> Path:
         )
     try:
         file = RemedyFile(trace)
-        file.add(text)
+        for change, value in remedy.applied:
+            file.add(change, value)
     except RemedyError as error:
         raise MeasureError(str(error)) from None
     recording = Path(trace.path).resolve()

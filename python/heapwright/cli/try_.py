@@ -39,8 +39,9 @@ Remedies = Annotated[
     typer.Option(
         "--remedy",
         metavar="REMEDY",
-        help="set:glibc.arena_max=1, on:jemalloc, or both joined by +. Repeatable. Default: what explain "
-        "ranks for FILE and needs no source.",
+        help="set:glibc.arena_max=1, on:jemalloc, segregate@SITE, reuse@SITE, defer@SITE, trim:MS, "
+        "skip-frees-at-exit, or several joined by +. Repeatable. Default: what explain ranks for FILE and "
+        "needs no source.",
     ),
 ]
 Runs = Annotated[

@@ -18,9 +18,11 @@ from heapwright.model.sites import Site
 from heapwright.report import units
 
 # Another change follows; names of functions and libraries may also contain a +.
-_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@|trim:\d+(?:\+|$))")
+_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@|trim:\d+(?:\+|$)|exit_policy(?:\+|$))")
 # Concerns no call site.
 _TRIM = re.compile(r"trim:[^@+]*|trim")
+# Without sites: all that no other part names.
+_OF_ALL_SITES = "exit_policy"
 
 # small_vector leaves out the larger owners; reserve takes a block's last capacity, while a program requests
 # what it needs.
@@ -84,7 +86,7 @@ def names(text: str) -> set[str]:
 def parse(text: str, trace: Trace) -> Change:
     """Parses CHANGE@SITE,…, or several joined by +: MeasureError if it is invalid or names no site.
 
-    A site is a function, function@file:line, or its number in explain's JSON.
+    A site is a function, function@file:line, or its number in explain's JSON. exit_policy may have none.
     """
     sites = trace.sites()
     found: list[Part] = []
@@ -99,12 +101,13 @@ def parse(text: str, trace: Trace) -> Change:
             if site.number in part_of:
                 raise MeasureError(f"--change {text}: {site} is named twice")
             part_of[site.number] = number
-    return Change(text, tuple(found), bytes(part_of.get(number, 0) for number in sites.site_of_stack))
+    rest = wanted.index(_OF_ALL_SITES) + 1 if _OF_ALL_SITES in wanted else 0
+    return Change(text, tuple(found), bytes(part_of.get(number, rest) for number in sites.site_of_stack))
 
 
 def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
     """The change and its sites."""
-    if _TRIM.fullmatch(words):
+    if _TRIM.fullmatch(words) or words == _OF_ALL_SITES:
         return words, []
     name, separator, selectors = words.partition("@")
     wanted = listed(selectors)

@@ -2,7 +2,7 @@
 """What can be done to a program without its source, and to its replay alike.
 
 An allocator, settings of it, a change of what call sites get: each is an argument of an option of replay.
-explain's remedies name them, replay predicts them, try does them to the program.
+explain's remedies name them, replay predicts them, try does them to the program, keep writes them down.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from typing import Any, NamedTuple
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import changes, settings
 
-# A change as try names it, and as a replay does: what a preloaded library can do where the program runs.
+# A change as try and keep name it, and as a replay does: what a preloaded library does to the program.
 _TRIED_AS = {"segregate": "segregate", "reuse": "buffer_cache", "defer": "deferred_free"}
-_KINDS = ("set", "on", "trim", *_TRIED_AS)
-_HOW = "set:glibc.arena_max=1, on:jemalloc, segregate@SITE, reuse@SITE, defer@SITE, trim:MS, or a + of them"
-_NEXT = re.compile(r"\+(?=(?:set|on|trim):|[a-z_]+(?::[^@+]*)?@)")
+SKIP_FREES = "skip-frees-at-exit"
+_SKIP_FREES_IN_REPLAY = "exit_policy"
+TRIM_MS = range(10, 3_600_001)  # as in src/apply/remedy_file.cpp
+_KINDS = ("set", "on", "trim", SKIP_FREES, *_TRIED_AS)
+_HOW = (
+    "set:glibc.arena_max=1, on:jemalloc, segregate@SITE, reuse@SITE, defer@SITE, trim:MS, "
+    f"{SKIP_FREES}, or a + of them"
+)
+_NEXT = re.compile(rf"\+(?=(?:set|on|trim):|{SKIP_FREES}(?:\+|$)|[a-z_]+(?::[^@+]*)?@)")
 _ONE_MORE_SETTING = re.compile(r"\+(?=[\w.]+=)")
 
 
@@ -33,14 +39,13 @@ class Remedy(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As try's --remedy takes it.
+        """As --remedy of try and keep takes it.
 
         >>> Remedy("jemalloc", "jemalloc.narenas=1", "buffer_cache@load").text
         'on:jemalloc+set:jemalloc.narenas=1+reuse@load'
         """
-        change = "+".join(_tried(part) for part in changes.parts(self.change)) if self.change else ""
         parts = [f"{kind}:{value}" for kind, value in (("on", self.on), ("set", self.settings)) if value]
-        return "+".join([*parts, *([change] if change else [])])
+        return "+".join([*parts, *(_tried(part) for part in self._changes())])
 
     @property
     def allocator(self) -> str:
@@ -49,9 +54,20 @@ class Remedy(NamedTuple):
 
     @property
     def needs_source(self) -> bool:
-        """A change of what a site gets that only its author can make."""
-        names = changes.names(self.change) if self.change else set()
-        return not names <= {"trim", *_TRIED_AS.values()}
+        """A change that only the program's author can make, or with details that only a replay has."""
+        return not all(_applied(part)[0] for part in self._changes())
+
+    @property
+    def applied(self) -> list[tuple[str, str]]:
+        """What a preloaded library has to do: each change by its name here, and its sites or milliseconds.
+
+        >>> parse("reuse@load,open+trim:500+skip-frees-at-exit").applied
+        [('reuse', 'load,open'), ('trim', '500'), ('skip-frees-at-exit', '')]
+        """
+        return [_applied(part) for part in self._changes()]
+
+    def _changes(self) -> list[str]:
+        return changes.parts(self.change) if self.change else []
 
 
 def of_row(row: Mapping[str, Any]) -> Remedy:
@@ -107,8 +123,12 @@ def _kind_and_value(text: str, part: str) -> tuple[str, str]:
             value = _ONE_MORE_SETTING.sub(",", value)
             settings.parse(value)
         return kind, value
-    if kind == "trim" and mark == ":" and re.fullmatch(r"\d{1,9}", value) and int(value):
+    if kind == "trim" and mark == ":" and value.isdecimal():
+        if len(value) > 9 or int(value) not in TRIM_MS:
+            raise MeasureError(f"{part}: trim takes milliseconds from 10 to 3600000, as in trim:1000")
         return "change", part
+    if part == SKIP_FREES:
+        return "change", _SKIP_FREES_IN_REPLAY
     if kind in _TRIED_AS and mark == "@" and value:
         return "change", f"{_TRIED_AS[kind]}@{value}"
     close = "" if kind in _KINDS else next(iter(get_close_matches(kind, _KINDS, 1)), "")
@@ -117,6 +137,19 @@ def _kind_and_value(text: str, part: str) -> tuple[str, str]:
 
 
 def _tried(change: str) -> str:
-    name, mark, rest = re.match(r"([\w]*)(.?)(.*)", change, re.DOTALL).groups()  # type: ignore[union-attr]
-    other = next((tried for tried, replayed in _TRIED_AS.items() if replayed == name), name)
-    return f"{other}{mark}{rest}"
+    name, value = _applied(change)
+    if not name:
+        return change
+    mark = "" if not value else ":" if name == "trim" else "@"
+    return f"{name}{mark}{value}"
+
+
+def _applied(change: str) -> tuple[str, str]:
+    """By its name here, with its sites or milliseconds; ("", ""): only a replay, or source, can do that."""
+    name, mark, value = re.match(r"(\w*)(.?)(.*)", change, re.DOTALL).groups()  # type: ignore[union-attr]
+    if name == "trim":
+        return name, value
+    if name == _SKIP_FREES_IN_REPLAY:  # a process skips all sites' frees, or none
+        return SKIP_FREES, ""
+    tried = next((tried for tried, replayed in _TRIED_AS.items() if replayed == name and mark == "@"), "")
+    return tried, value if tried else ""

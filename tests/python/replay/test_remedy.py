@@ -26,6 +26,8 @@ PLAIN = candidates.Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "2", "MAL
             "segregate@operator+ (x),f+reuse@load+defer@~D",
             Remedy(change="segregate@operator+ (x),f+buffer_cache@load+deferred_free@~D"),
         ),
+        ("skip-frees-at-exit+segregate@f", Remedy(change="exit_policy+segregate@f")),
+        ("segregate@f+skip-frees-at-exit", Remedy(change="segregate@f+exit_policy")),
     ],
 )
 def test_a_remedy_is_what_a_replay_takes(text: str, remedy: Remedy) -> None:
@@ -41,7 +43,11 @@ def test_a_remedy_is_what_a_replay_takes(text: str, remedy: Remedy) -> None:
         ("segragate@f", "no remedy 'segragate@f'; did you mean segregate?"),
         ("arena@f", "no remedy 'arena@f'; a remedy is"),  # takes code
         ("trim:soon", "no remedy 'trim:soon'; a remedy is"),
-        ("trim:0", "no remedy 'trim:0'; a remedy is"),
+        ("trim:9", "trim:9: trim takes milliseconds from 10 to 3600000, as in trim:1000"),
+        ("trim:3600001", "trim takes milliseconds from 10 to 3600000"),
+        ("skip-frees", "no remedy 'skip-frees'; did you mean skip-frees-at-exit?"),
+        ("skip-frees-at-exit@f", "no remedy 'skip-frees-at-exit@f'"),
+        ("defer:100@f", "no remedy 'defer:100@f'"),
         ("set:glibc.arena_may=1", "glibc has no setting arena_may; did you mean arena_max?"),
         ("set:arena_max=1", "--set takes ALLOCATOR.NAME=VALUE"),
         ("on:jemalloc+set:glibc.arena_max=1", "settings of glibc do nothing on jemalloc"),
@@ -57,8 +63,22 @@ def test_what_is_no_remedy_is_told(text: str, said: str) -> None:
 def test_a_remedy_of_a_ranked_list_may_need_source() -> None:
     setting = of_row({"replay_set": "glibc.arena_max=1", "replay_change": "", "what": "x"})
     assert (setting.text, setting.needs_source) == ("set:glibc.arena_max=1", False)
-    for change, needs in (("arena@f", True), ("trim:7", False), ("segregate@f+reserve@g", True)):
+    for change, needs in (
+        ("arena@f", True),
+        ("trim:7", False),
+        ("segregate@f+reserve@g", True),
+        ("exit_policy@f,g", False),
+        ("deferred_free@f", False),
+        ("deferred_free:50@f", True),  # a time that only a replay takes
+    ):
         assert of_row({"replay_set": "", "replay_change": change}).needs_source is needs, change
+
+
+def test_what_a_library_applies_has_the_names_of_remedies() -> None:
+    remedy = of_row({"replay_set": "", "replay_change": "exit_policy@f+deferred_free@g,h", "what": "x"})
+    assert remedy.text == "skip-frees-at-exit+defer@g,h"
+    assert remedy.applied == [("skip-frees-at-exit", ""), ("defer", "g,h")]
+    assert parse("set:glibc.arena_max=1").applied == []
 
 
 class OneMore(Shelf):
