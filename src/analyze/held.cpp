@@ -52,6 +52,8 @@ class HeldJoin {
     held_.is_known = true;
     held_.time_ns = graph_.time_ns;
     held_.stopped_ns = graph_.stopped_ns;
+    held_.copies = graph_.copies;
+    held_.missed_blocks = graph_.missed_blocks;
     held_.blocks = blocks_;
     std::vector<std::uint8_t> is_pointed_to(blocks_);
     std::vector<std::uint8_t> is_begin_known(blocks_);

@@ -9,7 +9,8 @@ namespace {
 
 bool holds_for_a_moment(const trace::GraphRoot& root) noexcept {
   using trace::RootKind;
-  return root.kind == RootKind::stack || root.kind == RootKind::registers || root.kind == RootKind::young;
+  return root.kind == RootKind::stack || root.kind == RootKind::registers || root.kind == RootKind::young ||
+         root.kind == RootKind::moving;
 }
 
 class Edges {

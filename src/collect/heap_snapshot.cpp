@@ -32,6 +32,7 @@ class Scan {
     const RootRanges ranges(of_.image, of_.heap, frames);
     for (const RootRange& range : ranges.all()) scan_root(range);
     for (const tracee::StoppedThread& thread : of_.image.threads) scan_registers(thread);
+    for (const AddressRange& ended : of_.heap.ended) scan_ended(ended);
     for (const std::uint32_t block : of_.heap.young) {
       add_root_edge({trace::RootKind::young, 0, {}, {}}, block, blocks_[block].address);
     }
@@ -80,6 +81,15 @@ class Scan {
       const std::string symbol = range.names != nullptr ? range.names->at(at - range.bias) : range.function;
       if (range.is_libc && symbol == "main_arena") return;
       add_root_edge({range.kind, range.thread_id, range.module, symbol}, to, word);
+    });
+  }
+
+  // Blocks that were freed while the process was copied: their pointers may have moved since.
+  void scan_ended(AddressRange range) {
+    of_.image.words->visit(range.begin, range.end, [&](std::uint64_t, std::uint64_t word) {
+      const std::uint32_t to = finder_.find(word);
+      if (to == BlockFinder::none || is_chunk_header(to, word)) return;
+      add_root_edge({trace::RootKind::moving, 0, {}, {}}, to, word);
     });
   }
 

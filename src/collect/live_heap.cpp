@@ -74,11 +74,12 @@ std::vector<AddressRange> mapped_by(std::vector<trace::Event>& calls) {
 
 }  // namespace
 
-LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) {
+LiveHeap live_heap_of(const trace::Reader& trace, const LiveHeapWish& wish) {
   std::vector<trace::EventChunk> chunks = trace.event_chunks();
   std::stable_sort(chunks.begin(), chunks.end(),
                    [](const auto& a, const auto& b) { return a.first_begin_ns < b.first_begin_ns; });
   LivingBlocks<KeptBlock> living;
+  living.keep_ended_since(wish.ended_since_ns);
   std::vector<trace::Event> mapping_calls;
   trace::DecodeScratch scratch;
   trace::EventBatch batch;
@@ -95,10 +96,13 @@ LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns) 
   heap.blocks.reserve(living.addresses());
   heap.usable.reserve(living.addresses());
   living.take([&](std::uint64_t address, const KeptBlock& block, std::uint64_t made_ns) {
-    if (made_ns >= young_since_ns) heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
+    if (made_ns >= wish.young_since_ns) heap.young.push_back(static_cast<std::uint32_t>(heap.blocks.size()));
     heap.blocks.push_back({address, block.size, block.stack});
     heap.usable.push_back(block.usable);
   });
+  for (const auto& [address, block] : living.ended()) {
+    heap.ended.push_back({address, address + block.usable});
+  }
   heap.own_mappings = mapped_by(mapping_calls);
   return heap;
 }

@@ -19,12 +19,18 @@ struct LiveHeap {
   std::vector<trace::GraphNode> blocks;    // by address
   std::vector<std::uint64_t> usable;       // by block
   std::vector<std::uint32_t> young;        // blocks, whose call returned at young_since_ns or later
+  std::vector<AddressRange> ended;         // that blocks had which were freed since then, in any order
   std::vector<AddressRange> own_mappings;  // by address, disjoint
   AddressRange sampled_set;                // of the recorder, whose pointers hold nothing
   bool has_every_block = true;             // false: others may be live as well
 };
 
+struct LiveHeapWish {
+  std::uint64_t young_since_ns = UINT64_MAX;
+  std::uint64_t ended_since_ns = UINT64_MAX;
+};
+
 // Throws TraceError when the trace is damaged.
-LiveHeap live_heap_of(const trace::Reader& trace, std::uint64_t young_since_ns);
+LiveHeap live_heap_of(const trace::Reader& trace, const LiveHeapWish& wish);
 
 }  // namespace heapwright::collect

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "base/hashing.hpp"
@@ -66,6 +67,11 @@ class LivingBlocks {
     latest_.shrink(0);
   }
 
+  // What is kept of blocks that were released at this time or later, for ended(); none without.
+  void keep_ended_since(std::uint64_t time_ns) noexcept { ended_since_ns_ = time_ns; }
+  // By address and what is kept of the block, in any order.
+  const std::vector<std::pair<std::uint64_t, Kept>>& ended() const noexcept { return ended_; }
+
   // Addresses held: of live blocks and of recent frees.
   std::size_t addresses() const noexcept { return latest_.size(); }
 
@@ -86,7 +92,10 @@ class LivingBlocks {
   void make(const PlacedEvent& placed) {
     const std::uint64_t time_ns = placed.event.begin_ns + placed.event.duration_ns;
     Latest& latest = latest_of(placed.event.address);
-    if (latest.time_ns > time_ns) return;
+    if (latest.time_ns > time_ns) {
+      if (latest.is_made == 0) note_end(latest.time_ns, placed.event.address, Kept(placed));
+      return;
+    }
     latest.time_ns = time_ns & max_time_ns;
     latest.is_made = 1;
     latest.kept = Kept(placed);
@@ -98,8 +107,13 @@ class LivingBlocks {
     const bool is_of_older =
         latest.is_made && latest.time_ns == time_ns && latest.kept.thread != placed.thread;
     if (latest.time_ns > time_ns || is_of_older) return;
+    if (latest.is_made != 0) note_end(time_ns, address, latest.kept);
     latest.time_ns = time_ns & max_time_ns;
     latest.is_made = 0;
+  }
+
+  void note_end(std::uint64_t time_ns, std::uint64_t address, const Kept& kept) {
+    if (time_ns >= ended_since_ns_) ended_.emplace_back(address, kept);
   }
 
   // Open addressing: a place in latest_, or no_place.
@@ -132,6 +146,8 @@ class LivingBlocks {
   LargeArray<Latest> latest_;
   std::vector<std::uint32_t> places_;  // a power of two of them
   std::size_t next_cleaning_ = 0;      // at this number of addresses
+  std::uint64_t ended_since_ns_ = UINT64_MAX;
+  std::vector<std::pair<std::uint64_t, Kept>> ended_;
 };
 
 class LivingEvents : public LivingBlocks<PlacedEvent> {

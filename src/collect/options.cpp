@@ -35,6 +35,7 @@ const char help_text[] =
   --snapshot WHEN     look at who holds which block, and which ones nobody holds: at the
                       end (before the program exits), every=10m, above=2G or peak
                       (of resident memory); several with commas
+  --no-stop           with snapshots: let the program run while its memory is copied, twice
   --unaligned         with snapshots: look for pointers at every byte, as in packed structs
   --snapshot-of PID   take a snapshot of a process that is being recorded, now
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
@@ -166,6 +167,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--force", [](Options& o) { o.replace_existing = true; }},
       {"--children", [](Options& o) { o.follow_children = true; }},
       {"--free-stacks", [](Options& o) { o.free_stacks = true; }},
+      {"--no-stop", [](Options& o) { o.runs_during_snapshots = true; }},
       {"--unaligned", [](Options& o) { o.unaligned_pointers = true; }},
       {"--no-stacks", [](Options& o) { o.stacks = false; }},
       {"--no-durations", [](Options& o) { o.durations = false; }},

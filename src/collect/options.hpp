@@ -35,8 +35,9 @@ struct Options {
   bool residency = true;
   bool kernel_events = true;
   SnapshotWishes snapshots;
-  bool unaligned_pointers = false;  // snapshots look for them
-  bool drops_when_full = false;     // rather than that the program waits for the collector
+  bool runs_during_snapshots = false;  // the program, except for its registers and stacks, and at its end
+  bool unaligned_pointers = false;     // snapshots look for them
+  bool drops_when_full = false;        // rather than that the program waits for the collector
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call
   std::uint64_t max_size_bytes = 0;     // 0 = no limit

@@ -98,11 +98,57 @@ bool pays_to_copy_ahead(const PageRanges& memory) {
   return bytes >= least_bytes;
 }
 
+// Pages of a mapping from `begin` to `end`, as far as it has them.
+void add_within(const std::vector<trace::Mapping>& mappings, std::uint64_t at, tracee::WordCopy::Range wanted,
+                PageRanges& found) {
+  constexpr std::uint64_t page = 4096;
+  for (const trace::Mapping& mapping : mappings) {
+    if (at < mapping.begin || at >= mapping.end || !may_hold_pointers(mapping)) continue;
+    found.push_back({std::max(wanted.begin / page * page, mapping.begin),
+                     std::min((wanted.end + page - 1) / page * page, mapping.end)});
+  }
+}
+
+// Stacks, as far as they are in use, and what is around the thread pointers. By address, disjoint.
+PageRanges memory_of_threads(const ProcessImage& image) {
+  constexpr std::uint64_t red_zone_bytes = 128;
+  constexpr std::uint64_t most_stack_bytes = std::uint64_t{8} << 20U;
+  constexpr std::uint64_t thread_record_bytes = 4096;
+  std::uint64_t thread_local_bytes = thread_record_bytes;
+  for (const auto& [path, variables] : image.modules) thread_local_bytes += variables->thread_local_bytes();
+  PageRanges found;
+  for (const tracee::StoppedThread& thread : image.threads) {
+    const std::uint64_t stack = thread.stack_pointer - std::min(red_zone_bytes, thread.stack_pointer);
+    add_within(image.mappings, thread.stack_pointer, {stack, stack + most_stack_bytes}, found);
+    const std::uint64_t variables =
+        thread.thread_pointer - std::min(thread_local_bytes, thread.thread_pointer);
+    add_within(image.mappings, thread.thread_pointer,
+               {variables, thread.thread_pointer + thread_record_bytes}, found);
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  PageRanges joined;
+  for (const auto& range : found) {
+    if (joined.empty() || joined.back().end < range.begin) {
+      joined.push_back(range);
+    } else {
+      joined.back().end = std::max(joined.back().end, range.end);
+    }
+  }
+  return joined;
+}
+
 // As it is called in the list of mappings.
 std::string program_of(const std::string& folder) {
   char path[4096];
   const ssize_t bytes = readlink((folder + "/exe").c_str(), path, sizeof path);
   return bytes < 0 ? std::string() : std::string(path, static_cast<std::size_t>(bytes));
+}
+
+void read_outline(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
+  image.mappings = parse_mappings(read_file(folder + "/maps"));
+  image.threads = process.threads();
+  image.program = program_of(folder);
+  add_modules(folder, image.mappings, image.modules);
 }
 
 }  // namespace
@@ -162,10 +208,7 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
 }
 
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
-  image.mappings = parse_mappings(read_file(folder + "/maps"));
-  image.threads = process.threads();
-  image.program = program_of(folder);
-  add_modules(folder, image.mappings, image.modules);
+  read_outline(process, folder, image);
   const PageRanges memory = memory_with_pointers(folder, image.mappings);
   const tracee::WordCopy::Range copied_values =
       std::exchange(image.wish.values, values_of_pointers(image.mappings));
@@ -175,6 +218,18 @@ void read_image(const tracee::StoppedProcess& process, const std::string& folder
   }
   image.words->keep_only(same);
   if (!image.words->take(process.id(), without(memory, same), image.wish)) throw std::runtime_error(no_room);
+}
+
+void read_threads(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
+  read_outline(process, folder, image);
+  image.wish.values = values_of_pointers(image.mappings);
+  image.copied = memory_of_threads(image);
+  if (!image.words->take(process.id(), image.copied, image.wish)) throw std::runtime_error(no_room);
+}
+
+void read_running(std::uint32_t process_id, const std::string& folder, ProcessImage& image) {
+  const PageRanges rest = without(memory_with_pointers(folder, image.mappings), image.copied);
+  if (!image.words->take(static_cast<pid_t>(process_id), rest, image.wish)) throw std::runtime_error(no_room);
 }
 
 }  // namespace heapwright::collect

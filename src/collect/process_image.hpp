@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a snapshot needs of a process, read while it stands still.
+// What a snapshot needs of a process, read while it stands still, or for the most part while it runs.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,8 @@ struct ProcessImage {
   std::string program;  // its path within the process
   std::shared_ptr<const RootFolder> root;
   std::unique_ptr<tracee::WordCopy> words;  // that can be pointers
-  // Copied before the process stood still, for the kernel tells what changes.
+  // Copied before the rest: while the process ran, for the kernel tells what changes; or while it stood
+  // still, of one that runs during the rest.
   PageRanges copied;
   tracee::WordCopy::Wish wish;
 };
@@ -66,5 +67,10 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
 // Throws std::runtime_error, with one line, if the process cannot be read, or the machine or the cgroups of
 // the process have no room for a copy of its pointers.
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);
+
+// Of a process that stands still only for its registers, stacks and thread-local variables; and what is read
+// of it when it runs again.
+void read_threads(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);
+void read_running(std::uint32_t process_id, const std::string& folder, ProcessImage& image);
 
 }  // namespace heapwright::collect

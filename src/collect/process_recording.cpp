@@ -313,14 +313,17 @@ void ProcessRecording::take_last_snapshot() {
 }
 
 SnapshotSource ProcessRecording::snapshot_source() {
-  return {name_.process_id, watch_.folder(), [this] { return write_calls(); },
+  return {name_.process_id,
+          watch_.folder(),
+          [this] { return write_calls(); },
           [this] {
             const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
             const bool is_whole = context_.options.sample_mean_bytes == 0;
             return is_whole && is_from_start && context_.switches.all().empty() &&
                    context_.switches.is_on() && dropped() == 0;
           },
-          context_.options.unaligned_pointers};
+          context_.options.unaligned_pointers,
+          context_.options.runs_during_snapshots};
 }
 
 std::string ProcessRecording::write_calls() {

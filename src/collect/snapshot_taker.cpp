@@ -54,46 +54,71 @@ bool SnapshotTaker::has_work() const {
 
 void SnapshotTaker::step(std::uint64_t resident_bytes) {
   resident_bytes_ = resident_bytes;
-  if (is_there(scanned_)) put_scanned();
+  if (is_there(scanned_)) put_scanned(true);
   if (scanned_.valid()) return;
   if (is_there(prepared_)) take(false);
   if (prepared_.valid() || scanned_.valid()) return;
-  if (times_.is_due(clock_.now_ns(), resident_bytes) || is_requested()) prepare(true);
+  const bool is_due = times_.is_due(clock_.now_ns(), resident_bytes);
+  if (is_due || is_requested()) begin(source_.keeps_running, !source_.keeps_running);
 }
 
-// Beside the thread that empties the rings, as memory for a large copy takes a while.
-void SnapshotTaker::prepare(bool copies_ahead) {
-  request_ = block_.snapshot_requests.load(std::memory_order_acquire);
+// Runs beside the thread that empties the rings, as memory for a large copy takes a while.
+template <typename Work>
+void SnapshotTaker::prepare_beside(Work work) {
   const SignalsBlocked blocked;
-  const ImageWish wish{copies_ahead, source_.has_unaligned_pointers};
-  prepared_ = std::async(std::launch::async,
-                         [wish, process = source_.process_id, folder = source_.folder, modules = modules_] {
-                           Prepared prepared;
-                           try {
-                             prepared.image = prepare_image(process, folder, modules, wish);
-                           } catch (const std::exception& error) {
-                             prepared.failure = error.what();
-                           }
-                           return prepared;
-                         });
+  prepared_ = std::async(std::launch::async, [work = std::move(work)]() mutable {
+    Prepared prepared;
+    try {
+      work(prepared);
+    } catch (const std::exception& error) {
+      prepared.failure = error.what();
+    }
+    return prepared;
+  });
 }
 
+void SnapshotTaker::begin(bool keeps_running, bool copies_ahead) {
+  request_ = block_.snapshot_requests.load(std::memory_order_acquire);
+  stopped_ns_ = 0;
+  keeps_running_ = keeps_running;
+  begun_ns_ = 0;
+  lost_ = {};
+  prepare(copies_ahead);
+}
+
+void SnapshotTaker::prepare(bool copies_ahead) {
+  const ImageWish wish{copies_ahead, source_.has_unaligned_pointers};
+  prepare_beside([wish, process = source_.process_id, folder = source_.folder, modules = modules_](
+                     Prepared& prepared) { prepared.image = prepare_image(process, folder, modules, wish); });
+}
+
+// It waits until its memory has been read: it can stand still as well.
 void SnapshotTaker::take_last() {
   if (std::exchange(has_taken_last_, true)) return;
-  if (scanned_.valid()) put_scanned();
-  if (!prepared_.valid()) prepare(false);  // it waits already
+  if (scanned_.valid()) put_scanned(false);
+  if (prepared_.valid() && keeps_running_) prepared_.get();
+  if (!prepared_.valid()) begin(false, false);
   take(true);
 }
 
 void SnapshotTaker::take(bool is_last) {
   Prepared prepared = prepared_.get();
-  stopped_ns_ = 0;
   std::string failure = std::move(prepared.failure);
   try {
-    if (failure.empty()) failure = try_to_take(std::move(prepared.image), is_last);
+    if (failure.empty() && keeps_running_) {
+      failure = go_on(std::move(prepared));
+      if (failure.empty()) return;
+    } else if (failure.empty()) {
+      failure = try_to_take(std::move(prepared.image), is_last);
+    }
   } catch (const std::exception& error) {
     failure = error.what();
   }
+  end(failure);
+}
+
+// Of what needs the process.
+void SnapshotTaker::end(const std::string& failure) {
   times_.note(clock_.now_ns(), resident_bytes_, stopped_ns_);
   release_waiting();
   if (failure.empty()) return;
@@ -115,39 +140,89 @@ std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
   reason = source_.write_calls();
   if (!reason.empty()) return reason;
   const std::uint64_t now_ns = clock_.now_ns();
-  const Calls calls{file_.path(),
-                    file_.bytes(),
-                    now_ns,
-                    is_last ? UINT64_MAX : now_ns - std::min(now_ns, young_ns),
-                    is_glibc(text_of(block_.allocator)),
-                    source_.has_every_block(),
-                    {block_.sampled_set_begin.load(std::memory_order_relaxed),
-                     block_.sampled_set_end.load(std::memory_order_relaxed)}};
+  const Calls calls = calls_until(now_ns, is_last ? UINT64_MAX : now_ns);
   const SignalsBlocked blocked;
   read_image(process, source_.folder, image);
   modules_ = image.modules;
   process.resume();
   stopped_ns_ = process.stopped_ns();
-  scanned_ = std::async(std::launch::async, [calls, image = std::move(image)] { return scan(calls, image); });
+  scan_beside(calls, std::move(image));
   return {};
 }
 
-SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, const ProcessImage& image) {
+// The next step of a snapshot for which the process stands still only shortly: the copy, or the scan. Returns
+// why there is none.
+std::string SnapshotTaker::go_on(Prepared prepared) {
+  if (prepared.is_copied) {
+    std::string reason = source_.write_calls();
+    if (!reason.empty()) return reason;
+    Calls calls = calls_until(clock_.now_ns(), begun_ns_);
+    calls.blocks.ended_since_ns = calls.blocks.young_since_ns;
+    scan_beside(calls, std::move(prepared.image));
+    return {};
+  }
+  tracee::StoppedProcess process(static_cast<pid_t>(source_.process_id));
+  std::string reason = process.stop(patience);
+  if (!reason.empty()) return reason;
+  if (begun_ns_ == 0) begun_ns_ = clock_.now_ns();
+  read_threads(process, source_.folder, prepared.image);
+  process.resume();
+  modules_ = prepared.image.modules;
+  stopped_ns_ += process.stopped_ns();
+  prepare_beside([begun = std::move(prepared.image), process = source_.process_id,
+                  folder = source_.folder](Prepared& next) mutable {
+    read_running(process, folder, begun);
+    next.image = std::move(begun);
+    next.is_copied = true;
+  });
+  return {};
+}
+
+// `old_ns`: blocks from just before and later are young; UINT64_MAX: none is.
+SnapshotTaker::Calls SnapshotTaker::calls_until(std::uint64_t now_ns, std::uint64_t old_ns) const {
+  const bool has_young = old_ns != UINT64_MAX;
+  return {file_.path(),
+          file_.bytes(),
+          now_ns,
+          {.young_since_ns = has_young ? old_ns - std::min(old_ns, young_ns) : UINT64_MAX},
+          is_glibc(text_of(block_.allocator)),
+          source_.has_every_block(),
+          {block_.sampled_set_begin.load(std::memory_order_relaxed),
+           block_.sampled_set_end.load(std::memory_order_relaxed)}};
+}
+
+void SnapshotTaker::scan_beside(const Calls& calls, ProcessImage image) {
+  const SignalsBlocked blocked;
+  LostInCopies* const lost = keeps_running_ ? &lost_ : nullptr;  // nobody else uses it meanwhile
+  scanned_ = std::async(std::launch::async, [calls, lost, image = std::move(image)]() mutable {
+    return scan(calls, std::move(image), lost);
+  });
+}
+
+// The copy is released before copies are compared.
+SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, ProcessImage image, LostInCopies* lost) {
   Scanned scanned;
   try {
-    LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.young_since_ns);
+    LiveHeap heap = live_heap_of(trace::Reader::open(calls.path, calls.bytes), calls.blocks);
     heap.has_every_block = calls.has_every_block;
     heap.sampled_set = calls.sampled_set;
     scanned.graph = snapshot_of({image, heap, calls.is_glibc});
     scanned.graph.time_ns = calls.time_ns;
+    image.words.reset();
+    if (lost != nullptr) lost->add(scanned.graph);
   } catch (const std::exception& error) {
     scanned.failure = error.what();
   }
   return scanned;
 }
 
-void SnapshotTaker::put_scanned() {
+void SnapshotTaker::put_scanned(bool may_go_on) {
   Scanned scanned = scanned_.get();
+  if (keeps_running_ && scanned.failure.empty() && lost_.needs_another()) {
+    if (may_go_on) return prepare(false);
+    if (scanned.graph.copies < 2) scanned.failure = "the program ended before its memory was copied twice";
+  }
+  if (keeps_running_) end({});
   scanned.graph.stopped_ns = stopped_ns_;
   if (!scanned.failure.empty()) note_failure(scanned.failure);
   if (scanned.failure.empty()) file_.write(scanned.graph);
@@ -156,7 +231,7 @@ void SnapshotTaker::put_scanned() {
 
 void SnapshotTaker::finish() {
   if (prepared_.valid()) prepared_.get();
-  if (scanned_.valid()) put_scanned();
+  if (scanned_.valid()) put_scanned(false);
   if (is_requested()) answer("the recording has ended", {});
   release_waiting();
 }

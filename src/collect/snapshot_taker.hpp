@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collect/live_heap.hpp"
+#include "collect/lost_in_copies.hpp"
 #include "collect/process_image.hpp"
 #include "collect/snapshot_times.hpp"
 #include "collect/tick_clock.hpp"
@@ -27,6 +28,7 @@ struct SnapshotSource {
   std::function<std::string()> write_calls;
   std::function<bool()> has_every_block;
   bool has_unaligned_pointers = false;
+  bool keeps_running = false;  // except for the last one, and a moment
 };
 
 class SnapshotTaker {
@@ -56,6 +58,7 @@ class SnapshotTaker {
   };
   struct Prepared {
     ProcessImage image;
+    bool is_copied = false;  // of a process that runs on
     std::string failure;
   };
   // What the scan needs besides the image.
@@ -63,21 +66,28 @@ class SnapshotTaker {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t time_ns = 0;
-    std::uint64_t young_since_ns = 0;
+    LiveHeapWish blocks;
     bool is_glibc = false;
     bool has_every_block = true;
     AddressRange sampled_set;
   };
 
   bool is_requested() const noexcept;
+  void begin(bool keeps_running, bool copies_ahead);
   void prepare(bool copies_ahead);
   void take(bool is_last);
+  void end(const std::string& failure);
   std::string try_to_take(ProcessImage image, bool is_last);
-  void put_scanned();
+  std::string go_on(Prepared prepared);
+  template <typename Work>
+  void prepare_beside(Work work);
+  Calls calls_until(std::uint64_t now_ns, std::uint64_t old_ns) const;
+  void scan_beside(const Calls& calls, ProcessImage image);
+  void put_scanned(bool may_go_on);
   void note_failure(const std::string& reason);
   void answer(const std::string& failure, const trace::HeapGraph& graph);
   void release_waiting() noexcept;
-  static Scanned scan(const Calls& calls, const ProcessImage& image);
+  static Scanned scan(const Calls& calls, ProcessImage image, LostInCopies* lost);
 
   session::ProcessBlock& block_;
   const TickClock& clock_;
@@ -90,6 +100,9 @@ class SnapshotTaker {
   std::uint32_t request_ = 0;  // that the current one answers
   std::uint64_t resident_bytes_ = 0;
   std::uint64_t stopped_ns_ = 0;  // for the current one
+  bool keeps_running_ = false;    // during the current one
+  LostInCopies lost_;
+  std::uint64_t begun_ns_ = 0;  // with the first copy; 0: not yet
   bool has_taken_last_ = false;
   std::vector<std::string> failures_;
 };

@@ -19,6 +19,10 @@ void encode_summary(const HeapGraph& graph, Bytes& out) {
   put(record, graph.nodes.size());
   put(record, graph.roots.size());
   put(record, graph.edges.size());
+  if (graph.copies != 0) {
+    put(record, graph.copies);
+    put(record, graph.missed_blocks);
+  }
   put_record(out, record);
 }
 
@@ -74,6 +78,8 @@ GraphCounts decode_summary(base::ByteSource source) {
   counts.nodes = field(record);
   counts.roots = field(record);
   counts.edges = field(record);
+  counts.copies = field(record);
+  counts.missed_blocks = field(record);
   require_read(record);
   return counts;
 }
@@ -319,6 +325,8 @@ HeapGraph read_heap_graph(const Reader& reader, std::uint64_t time_ns) {
     if (entry.header.first_begin_ns == time_ns) read_part(reader.file(), entry, promised, graph);
   }
   graph.stopped_ns = promised.stopped_ns;
+  graph.copies = promised.copies;
+  graph.missed_blocks = promised.missed_blocks;
   check_graph(promised, reader.stacks().size(), graph);
   return graph;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who points at whom in a heap: the live blocks of a stopped process, and its pointers to them. No other
+// Who points at whom in a heap: the live blocks of a process, and its pointers to them. No other
 // contents of its memory.
 //
 // Chunks of kind heap_graph_chunk; they stay on disk until the graph is requested.
@@ -34,8 +34,9 @@ enum class RootKind : std::uint8_t {
   mapping = 4,        // memory that the program mapped itself
   older_blocks = 5,   // memory of an allocator, with blocks that the recording does not have
   young = 6,          // no pointer: the block was allocated just before, its pointer may be on its way
+  moving = 7,         // of a running process: an earlier copy had a pointer, or a block that was freed since
 };
-inline constexpr std::uint8_t last_root_kind = 6;
+inline constexpr std::uint8_t last_root_kind = 7;
 
 struct GraphRoot {
   RootKind kind = RootKind::data;
@@ -63,7 +64,11 @@ inline constexpr std::uint16_t heap_graph_chunk = 17;
 
 struct HeapGraph {
   std::uint64_t time_ns = 0;
-  std::uint64_t stopped_ns = 0;    // how long the process stood still
+  std::uint64_t stopped_ns = 0;  // how long the process stood still
+  // Of a process that ran meanwhile: how many copies were compared (0: it stood still), and how many blocks
+  // the last two had pointers to that no copy before had.
+  std::uint64_t copies = 0;
+  std::uint64_t missed_blocks = 0;
   std::vector<GraphNode> nodes;    // by address
   std::vector<std::string> types;  // classes with a virtual table
   std::vector<std::uint32_t>
@@ -100,6 +105,8 @@ struct GraphCounts {
   std::uint64_t nodes = 0;
   std::uint64_t roots = 0;
   std::uint64_t edges = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t missed_blocks = 0;
 };
 
 // Each throws TraceError if the bytes are invalid, and appends to the graph.

@@ -149,6 +149,15 @@ TEST_F(HeapSnapshotTest, YoungBlocksAreHeldByTheCallThatMadeThem) {
   EXPECT_EQ(roots.back().kind, trace::RootKind::young);
 }
 
+TEST_F(HeapSnapshotTest, ABlockThatWasFreedMeanwhileHoldsWhatItPointedTo) {
+  heap_.ended = {{address_of(3), address_of(3) + block_bytes}};
+  heap_.blocks.pop_back();
+  heap_.usable.pop_back();
+  const auto roots = roots_of(snapshot(), 2);
+  ASSERT_FALSE(roots.empty());
+  EXPECT_EQ(roots.back().kind, trace::RootKind::moving);
+}
+
 // While it is copied, and before it stands still, it moves a pointer, frees a page and maps another.
 TEST(HeapSnapshot, WhatChangesAfterMostWasCopiedIsSeen) {
   constexpr std::size_t large_bytes = std::size_t{96} << 20U;

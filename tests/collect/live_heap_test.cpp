@@ -17,7 +17,7 @@ namespace {
 using trace::EventKind;
 
 // The trace of one thread's calls.
-LiveHeap live_after(const std::vector<trace::Event>& events, std::uint64_t young_since_ns) {
+LiveHeap live_after(const std::vector<trace::Event>& events, const LiveHeapWish& wish) {
   const std::string path =
       std::filesystem::temp_directory_path() / ("live_heap." + std::to_string(getpid()) + ".heapwright");
   int error = 0;
@@ -27,7 +27,7 @@ LiveHeap live_after(const std::vector<trace::Event>& events, std::uint64_t young
   for (const trace::Event& event : events) trace::append(batch, event);
   EXPECT_TRUE(writer->write_events(0, 0, batch));
   EXPECT_TRUE(writer->finish({.reason = trace::EndReason::exited}));
-  LiveHeap heap = live_heap_of(trace::Reader::open(path), young_since_ns);
+  LiveHeap heap = live_heap_of(trace::Reader::open(path), wish);
   std::filesystem::remove(path);
   return heap;
 }
@@ -43,17 +43,28 @@ TEST(LiveHeap, HasWhatWasNotFreedByAddressAndKnowsTheYoung) {
       live_after({call(EventKind::malloc_, 1600, 0x3000), call(EventKind::malloc_, 3200, 0x1000),
                   call(EventKind::malloc_, 4800, 0x2000), call(EventKind::free_, 6400, 0x3000),
                   call(EventKind::malloc_, 8000, 0x4000)},
-                 4800);
+                 {.young_since_ns = 4800});
   ASSERT_EQ(heap.blocks.size(), 3U);
   EXPECT_EQ(heap.blocks[0].address, 0x1000U);
   EXPECT_EQ(heap.blocks[1].address, 0x2000U);
   EXPECT_EQ(heap.young, (std::vector<std::uint32_t>{1, 2})) << "from that time on";
 }
 
+TEST(LiveHeap, HasWhereBlocksWereThatWereFreedSince) {
+  const LiveHeap heap =
+      live_after({call(EventKind::malloc_, 1600, 0x1000), call(EventKind::malloc_, 1600, 0x2000, 48),
+                  call(EventKind::free_, 3200, 0x1000), call(EventKind::free_, 4800, 0x2000),
+                  call(EventKind::malloc_, 6400, 0x3000), call(EventKind::free_, 8000, 0x3000)},
+                 {.ended_since_ns = 4800});
+  ASSERT_EQ(heap.ended.size(), 2U);
+  EXPECT_EQ(heap.ended[0].begin, 0x2000U);
+  EXPECT_EQ(heap.ended[0].end, 0x2030U);
+  EXPECT_EQ(heap.ended[1].begin, 0x3000U) << "which was allocated since as well";
+}
+
 TEST(LiveHeap, ForgetsMappingsThatAreGone) {
   const LiveHeap heap = live_after(
-      {call(EventKind::mmap_, 1600, 0x10000, 0x4000), call(EventKind::munmap_, 3200, 0x11000, 0x1000)},
-      UINT64_MAX);
+      {call(EventKind::mmap_, 1600, 0x10000, 0x4000), call(EventKind::munmap_, 3200, 0x11000, 0x1000)}, {});
   ASSERT_EQ(heap.own_mappings.size(), 2U);
   EXPECT_EQ(heap.own_mappings[0].end, 0x11000U);
   EXPECT_EQ(heap.own_mappings[1].begin, 0x12000U);

@@ -221,6 +221,24 @@ def test_snapshots_are_taken_at_regular_times_and_at_the_end(tmp_path: Path) -> 
     assert [row["blocks"] for row in answer["holders"] if row["symbol"] == "g_kept"] == [20]
 
 
+def test_without_stopping_only_lost_blocks_are_lost_and_what_moves_is_told(tmp_path: Path) -> None:
+    """Threads move pointers all the time; the program stands still only for registers and stacks."""
+    path = tmp_path / "one.heapwright"
+    line = [collector, "--quiet", "--no-stop", "--output", path, "--", programs / "moves_blocks", 2, 2000, 50]
+    with subprocess.Popen([str(word) for word in line], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.05)  # younger blocks are not judged
+        program = Obedient(process, path)
+        assert snapshot(program.pid).returncode == 0
+        os.kill(program.pid, signal.SIGKILL)
+    answer = held(path)
+    lost = {row["name"].split()[0]: row["blocks"] for row in answer["lost"]}
+    assert lost.pop("lose_one") == 50
+    assert answer["copies"] >= 3, "one copy is no proof"
+    assert sum(lost.values()) <= answer["missed_blocks"], "no more than the answer says"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="attaches to a process that is no child")
 def test_blocks_from_before_attaching_hold_those_after_it(tmp_path: Path) -> None:
     path = tmp_path / "attached.heapwright"

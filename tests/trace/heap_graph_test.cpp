@@ -19,6 +19,8 @@ HeapGraph random_heap_graph(std::uint32_t nodes, std::size_t edges) {
   HeapGraph graph;
   graph.time_ns = 5'000'000;
   graph.stopped_ns = 1234;
+  graph.copies = 3;
+  graph.missed_blocks = 17;
   std::uint64_t address = 0x5555'0000'0000;
   for (std::uint32_t i = 0; i < nodes; ++i) {
     address += 16 + random() % 100'000;
@@ -69,6 +71,8 @@ TEST(HeapGraph, ComesBackAsWrittenOverManyChunks) {
   const HeapGraph found = read_heap_graph(reader, graph.time_ns);
   EXPECT_EQ(found.time_ns, graph.time_ns);
   EXPECT_EQ(found.stopped_ns, graph.stopped_ns);
+  EXPECT_EQ(found.copies, graph.copies);
+  EXPECT_EQ(found.missed_blocks, graph.missed_blocks);
   EXPECT_TRUE(found.nodes == graph.nodes);
   EXPECT_TRUE(found.roots == graph.roots);
   EXPECT_TRUE(found.edges == graph.edges);

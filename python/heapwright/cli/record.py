@@ -48,6 +48,10 @@ Snapshot = Annotated[
         "several with commas.",
     ),
 ]
+NoStop = Annotated[
+    bool,
+    typer.Option("--no-stop", help="In snapshots, let the program run while its memory is copied, twice."),
+]
 Unaligned = Annotated[
     bool,
     typer.Option(
@@ -105,6 +109,7 @@ def record(
     no_kernel_events: NoKernelEvents = False,
     when_full: WhenFull = "",
     snapshot: Snapshot = "",
+    no_stop: NoStop = False,
     unaligned: Unaligned = False,
     max_frames: MaxFrames = "",
     sample: Sample = None,

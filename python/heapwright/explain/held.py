@@ -17,7 +17,7 @@ from heapwright.model.holder_names import KINDS, name_of
 from heapwright.report import units
 from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
-_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), (), (), (), ())
+_NOTHING = Held(False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (), (), (), (), (), (), ())
 
 
 class _Source:
@@ -119,6 +119,8 @@ def _notes(answer: Answer) -> list[str]:
             f"Of the sampled blocks only, one per {units.size(answer['sample_bytes'])} on average. Nothing "
             "points to those that are lost; what others that are lost point to counts as held."
         )
+    if answer["copies"]:
+        notes.append(_about_copies(answer))
     if answer["snapshots"] > 1:
         more = units.size(abs(answer["bytes"] - answer["first_bytes"]))
         way = "more" if answer["bytes"] >= answer["first_bytes"] else "less"
@@ -128,6 +130,23 @@ def _notes(answer: Answer) -> list[str]:
             f"{more} {way} are live than at the first, after {first}."
         )
     return notes
+
+
+def _about_copies(answer: Answer) -> str:
+    """What the answer is worth of a program that ran on: a pointer that moves may be in no copy."""
+    if answer["copies"] == 1:
+        return "The program ran while it was copied."
+    told = (
+        f"The program ran while it was copied, {answer['copies']} times. "
+        "No copy has a pointer to what is lost."
+    )
+    if not answer["missed_blocks"]:
+        return f"{told} The last two found nothing that those before had not."
+    missed = f"The last two had pointers to {_blocks(answer, 'missed_blocks')} that no copy before had"
+    if not answer["lost_blocks"]:
+        return f"{told} {missed}."
+    most = min(answer["missed_blocks"], answer["lost_blocks"])
+    return f"{told} {missed}: up to {units.count(most)} of the lost ones may be held as well."
 
 
 def _gist(answer: Answer) -> str:
@@ -227,6 +246,8 @@ QUESTION = Question(
         Column("first_bytes", "bytes", about="And what was live then."),
         _figure("time_ns", "ns", "When the snapshot was taken. Filters do not apply to it."),
         _figure("stopped_ns", "ns", "How long the program stood still for it."),
+        _figure("copies", about="That were compared, of a program that ran meanwhile; 0 = it stood still."),
+        _figure("missed_blocks", about="That only the last two copies had; as many lost ones may be held."),
         _figure("blocks"),
         _figure("bytes", "bytes"),
         _figure("lost_blocks", about="That no pointer leads to, from anywhere."),

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from heapwright.model.facts.held import Held
 
 # By number, as trace::RootKind; and what no single holder retains.
-KINDS = ("variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "several")
-VARIABLE, STACK, REGISTERS, THREAD_LOCAL, MAPPING, OLDER, YOUNG, SEVERAL = range(len(KINDS))
+KINDS = (
+    "variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "moving", "several",
+)  # fmt: skip
+VARIABLE, STACK, REGISTERS, THREAD_LOCAL, MAPPING, OLDER, YOUNG, MOVING, SEVERAL = range(len(KINDS))
 
 
 def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
@@ -30,6 +32,7 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
         SEVERAL: "several holders together",
         OLDER: "blocks that the recording does not have",
         YOUNG: "a call that was under way",
+        MOVING: "a pointer that moved meanwhile",
     }
     return named.get(kind) or f"{KINDS[kind]} of {thread}"
 

@@ -67,6 +67,10 @@ struct Held {
   bool is_known = false;  // a snapshot was taken
   std::uint64_t time_ns = 0;
   std::uint64_t stopped_ns = 0;
+  // Of a program that ran meanwhile: how many copies were compared (0: it stood still), and how many blocks
+  // the last two had pointers to that no copy before had.
+  std::uint64_t copies = 0;
+  std::uint64_t missed_blocks = 0;
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
   std::uint64_t lost_blocks = 0;

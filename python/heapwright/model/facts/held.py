@@ -76,6 +76,8 @@ class Held(NamedTuple):
     is_known: bool
     time_ns: int
     stopped_ns: int
+    copies: int
+    missed_blocks: int
     blocks: int
     bytes: int
     lost_blocks: int
