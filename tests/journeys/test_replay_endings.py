@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Record, collector, command
-from heapwright.replay.plan_folder import remove_left
+from heapwright.measure.own_folder import remove_left
 
 REPLAY = collector.parent / "heapwright-replay"
 

@@ -16,10 +16,11 @@ from heapwright.cli.result_forms import Forms
 from heapwright.cli.runs_progress import progress
 from heapwright.cli.shelf import shelf_of_here
 from heapwright.cli.streams import say
+from heapwright.measure import own_folder
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.replay import candidates, changes, page, plan_folder, plans, show
+from heapwright.replay import candidates, changes, page, plans, show
 from heapwright.replay.session import Session, Settings
 
 PROGRAM = "heapwright-replay"
@@ -138,7 +139,7 @@ def replay(
         asked = [changes.parse(text, trace) for text in dict.fromkeys(texts)]
         chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
         chosen.notes.extend(notes)
-        plan_folder.remove_left()
+        own_folder.remove_left()
         with endings.taken_back(), progress() as report:
             document = Session(program, trace, chosen, settings, asked).run(report)
     except MeasureError as error:

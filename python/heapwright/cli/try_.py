@@ -21,7 +21,7 @@ from heapwright.cli.runs_progress import progress
 from heapwright.cli.shelf import shelf_of_here
 from heapwright.cli.streams import say
 from heapwright.explain import replayed as replays
-from heapwright.measure import program_file
+from heapwright.measure import own_folder, program_file
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Filter, SiteOptions
 from heapwright.replay import remedy as remedies
@@ -115,6 +115,7 @@ def try_(
         program_file.found(program[0])
         wanted, said = _wanted(file, remedy or [], program, unchecked)
         _check_preloaded(program[0], wanted)
+        own_folder.remove_left()
         with endings.taken_back(), progress() as report:
             tried = session.try_all(
                 plan, wanted, runs or 0, more_is_better, report, counter=_counter(program[0])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heapwright.measure import statistics
+from heapwright.measure.own_folder import own_folder
 from heapwright.measure.program import RunFailedError, run_both_for_documents, run_for_document
 from heapwright.measure.runner import Arm
 from heapwright.measure.verdict import UNKNOWN, side_of
@@ -26,7 +27,6 @@ from heapwright.model.readings import reading_at
 from heapwright.replay import clocks, decision, fidelity, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
-from heapwright.replay.plan_folder import plan_folder
 
 LIMIT_S = 10.0
 # On a busy machine everything takes longer: the same is tried in up to so many times the limit.
@@ -103,7 +103,7 @@ class Quick:
         plans.check_room(
             plans.bytes_of(self._calls or self._trace.event_count, 2 * len(self._texts), False), 1
         )
-        with plan_folder() as folder:
+        with own_folder("replay") as folder:
             try:
                 return self._run(folder)
             except _OutOfTimeError:

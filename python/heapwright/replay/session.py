@@ -14,6 +14,7 @@ from pathlib import Path
 
 from heapwright.measure import machine
 from heapwright.measure.errors import MeasureError
+from heapwright.measure.own_folder import own_folder
 from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
@@ -22,7 +23,6 @@ from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
 from heapwright.replay.document import Document, Measured, assemble
-from heapwright.replay.plan_folder import plan_folder
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
@@ -163,7 +163,7 @@ class Session:
             done += 1
 
         plans.check_room(self._plan_bytes(), 1 + len(self._changes))
-        with plan_folder() as folder:
+        with own_folder("replay") as folder:
             maker = plans.Maker(
                 self._program,
                 self._trace,

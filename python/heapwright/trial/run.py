@@ -10,7 +10,6 @@ import resource
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from heapwright.measure import allocators
+from heapwright.measure.own_folder import own_folder
 from heapwright.trial.processes import adopted, start
 from heapwright.trial.sampler import Sampler, median_over_time
 
@@ -79,8 +79,8 @@ class FailedError(Exception):
 
 def run_once(plan: Plan, way: Way) -> Run:
     """FailedError, MeasureError. None of its processes is left, however it ends."""
-    with tempfile.TemporaryDirectory(prefix="heapwright-try-") as folder, adopted():
-        return _Running(plan, way, Path(folder)).run()
+    with own_folder("try") as folder, adopted():
+        return _Running(plan, way, folder).run()
 
 
 class _Running:

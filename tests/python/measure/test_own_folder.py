@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The folder of a replay's plans, and those that killed replays have left."""
+"""Temporary folders, and those that killed commands have left."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from heapwright.replay.plan_folder import plan_folder, remove_left
+from heapwright.measure.own_folder import own_folder, remove_left
 
 
 @pytest.fixture(autouse=True)
@@ -15,17 +15,18 @@ def _temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left_in(folder: Path) -> list[Path]:
-    return list(folder.glob("heapwright-replay-*"))
+    return list(folder.glob("heapwright-*"))
 
 
-def test_what_a_killed_replay_left_is_removed(tmp_path: Path) -> None:
-    left = tmp_path / "heapwright-replay-left"
+@pytest.mark.parametrize("kind", ["replay", "try"])
+def test_what_a_killed_command_left_is_removed(tmp_path: Path, kind: str) -> None:
+    left = tmp_path / f"heapwright-{kind}-left"
     left.mkdir()
     (left / "plan-0").write_text("plan")
     (left / "owner").touch()
-    other = tmp_path / "heapwright-replay-of-nobody"
+    other = tmp_path / f"heapwright-{kind}-of-nobody"
     other.mkdir()
-    with plan_folder() as own:
+    with own_folder(kind) as own:
         remove_left()
         assert sorted(left_in(tmp_path)) == sorted([own, other])
         assert own.is_dir()
