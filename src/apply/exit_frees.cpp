@@ -2,13 +2,13 @@
 #include "apply/exit_frees.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <cstdint>
 
 #include "apply/next_functions.hpp"
+#include "apply/resident.hpp"
 #include "apply/site_heaps.hpp"
 #include "platform/raw_syscall.hpp"
 
@@ -20,7 +20,7 @@ using platform::raw_argument;
 using platform::raw_syscall;
 using Main = int(int, char**, char**);
 
-constexpr std::uint64_t most_growth_pages = (std::uint64_t{64} << 20) / 4096;
+constexpr std::uint64_t most_growth_bytes = std::uint64_t{64} << 20;
 constexpr std::size_t bytes_between_looks = std::size_t{1} << 20;
 
 constinit bool is_wanted = false;
@@ -31,25 +31,9 @@ using Exit = void(int);
 constinit Exit* next_exit = nullptr;
 // Of the thread that ends the process.
 constinit void* exiting_thread = nullptr;
-constinit std::uint64_t pages_at_exit = 0;
+constinit std::uint64_t bytes_at_exit = 0;
 constinit std::uint64_t skipped = 0;
 constinit std::size_t bytes_since_look = 0;
-
-// Resident; 0: unknown.
-std::uint64_t resident_pages() noexcept {
-  const long file = raw_syscall(SYS_openat, AT_FDCWD, raw_argument("/proc/self/statm"), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[128] = {};
-  const long length = raw_syscall(SYS_read, file, raw_argument(text), sizeof text);
-  raw_syscall(SYS_close, file);
-  long at = 0;
-  while (at < length && text[at] != ' ') ++at;
-  std::uint64_t pages = 0;
-  for (++at; at < length && text[at] >= '0' && text[at] <= '9'; ++at) {
-    pages = pages * 10 + static_cast<std::uint64_t>(text[at] - '0');
-  }
-  return pages;
-}
 
 bool is_limited(int resource) noexcept {
   rlimit limit{};
@@ -76,7 +60,7 @@ bool skips_free_of(std::size_t usable_bytes) noexcept {
   bytes_since_look += usable_bytes;
   if (bytes_since_look >= bytes_between_looks) {
     bytes_since_look = 0;
-    if (resident_pages() > pages_at_exit + most_growth_pages) stop_skipping();
+    if (resident_bytes() > bytes_at_exit + most_growth_bytes) stop_skipping();
   }
   ++skipped;
   return true;
@@ -98,8 +82,8 @@ void skip_free_aligned_sized(void* block, std::size_t alignment, std::size_t byt
 
 void begin_exit() noexcept {
   if (!is_wanted || exiting_thread != nullptr || is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) return;
-  pages_at_exit = resident_pages();
-  if (pages_at_exit == 0) return;
+  bytes_at_exit = resident_bytes();
+  if (bytes_at_exit == 0) return;
   exiting_thread = __builtin_thread_pointer();
   is_skipping.store(true, std::memory_order_relaxed);
   skip_own_frees(skips_free_of);

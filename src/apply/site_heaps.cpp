@@ -7,7 +7,10 @@
 #include <cstring>
 
 #include "apply/deferred_frees.hpp"
+#include "apply/nearly_all.hpp"
 #include "apply/remedy_file.hpp"
+#include "apply/resident.hpp"
+#include "heap/base/clock.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/base/settings.hpp"
@@ -36,10 +39,17 @@ struct SiteHeap {
   heapwright_heap* heap;  // nullptr: a remedy without a site
   std::size_t most_kept_bytes;
   bool defers_frees;
+  bool may_be_in_vain;  // nearly_all.hpp
+  std::atomic<bool> is_in_vain;
   KeptBlocks kept;
   std::atomic<std::uint64_t> made;
   std::atomic<std::uint64_t> reused;
-  std::atomic<std::uint64_t> refused;  // no memory: these are the program's allocator's
+  // The program's allocator's: for want of memory, and since the site is segregated in vain.
+  std::atomic<std::uint64_t> refused;
+  std::atomic<std::uint64_t> left;
+  heap::Lock look_lock;
+  std::uint64_t next_look_ns;
+  NearlyAll nearly_all;
 };
 constinit SiteHeap site_heaps[most_remedies]{};
 constinit counters::LockCounters lock_waits{};
@@ -115,14 +125,37 @@ void keep(SiteHeap& site, void* block) noexcept {
   for (std::size_t i = 0; i < surplus_count; ++i) release_to_heap(&site, surplus[i]);
 }
 
+void look_whether_in_vain(SiteHeap& site) noexcept {
+  if (!site.look_lock.try_lock()) return;
+  const std::uint64_t now_ns = heap::coarse_ns();
+  if (now_ns >= site.next_look_ns) {
+    site.next_look_ns = now_ns + ns_between_looks;
+    heapwright_heap_statistics sums{};
+    heapwright_heap_get_statistics(site.heap, &sums);
+    const std::uint64_t resident = resident_bytes();
+    if (resident != 0 && site.nearly_all.look(sums.live_bytes - sums.large_bytes, resident)) {
+      site.is_in_vain.store(true, std::memory_order_relaxed);
+    }
+  }
+  site.look_lock.unlock();
+}
+
 void* noted(SiteHeap& site, void* block, int before) noexcept {
   if (block == nullptr) {
     errno = before;  // the program's allocator is asked next
     site.refused.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    site.made.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
   }
+  constexpr std::uint64_t blocks_between_looks = 4096;
+  const std::uint64_t made = site.made.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (site.may_be_in_vain && made % blocks_between_looks == 0) look_whether_in_vain(site);
   return block;
+}
+
+bool is_left(SiteHeap& site) noexcept {
+  if (!site.is_in_vain.load(std::memory_order_relaxed)) return false;
+  site.left.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 bool may_be_kept(const SiteHeap& site, std::size_t bytes) noexcept {
@@ -139,6 +172,7 @@ bool make_site_heaps(const Remedies& remedies) noexcept {
     site_heaps[i].heap = heapwright_heap_create(remedy.site);
     if (site_heaps[i].heap == nullptr) return false;
     site_heaps[i].most_kept_bytes = remedy.kind == RemedyKind::reuse ? remedy.most_bytes : 0;
+    site_heaps[i].may_be_in_vain = remedy.kind == RemedyKind::segregate;
     site_heaps[i].defers_frees = remedy.kind == RemedyKind::defer && !heap::settings.is_hardened;
   }
   return true;
@@ -146,6 +180,7 @@ bool make_site_heaps(const Remedies& remedies) noexcept {
 
 void* allocate_for(std::uint32_t remedy, std::size_t bytes, std::size_t alignment) noexcept {
   SiteHeap& site = site_heaps[remedy];
+  if (is_left(site)) return nullptr;
   const int before = errno;
   void* block = nullptr;
   if (may_be_kept(site, bytes) && alignment <= heap::unit_bytes) block = take_kept(site, bytes);
@@ -167,6 +202,7 @@ void* allocate_zeroed_for(std::uint32_t remedy, std::size_t bytes) noexcept {
     void* block = allocate_for(remedy, bytes, 16);
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
+  if (is_left(site)) return nullptr;
   // New pages are zeros already: who asks for so much may use little.
   const int before = errno;
   const heap::LargeBlock large = heap::allocate_large(bytes, 16, &site.heap->cache);
@@ -216,7 +252,8 @@ void print_statistics(const Remedies& remedies) noexcept {
     line.number(site.made.load(std::memory_order_relaxed)).text(" blocks made, ");
     line.number(site.reused.load(std::memory_order_relaxed)).text(" of them again, ");
     line.number(deferred_frees(i)).text(" freed later, ");
-    line.number(site.refused.load(std::memory_order_relaxed)).text(" refused; live ");
+    line.number(site.refused.load(std::memory_order_relaxed)).text(" refused, ");
+    line.number(site.left.load(std::memory_order_relaxed)).text(" left; live ");
     line.number(sums.live_blocks - site.kept.count).text(" blocks, ");
     line.number(sums.live_bytes - site.kept.bytes).text(" bytes; held ");
     line.number(sums.slab_bytes + sums.large_bytes).text(" bytes").write();
@@ -231,7 +268,10 @@ void unlock_kept_blocks() noexcept {
   for (SiteHeap& site : site_heaps) site.kept.lock.unlock_after_fork();
 }
 void reset_kept_blocks_in_child() noexcept {
-  for (SiteHeap& site : site_heaps) site.kept.lock.reset_in_child();
+  for (SiteHeap& site : site_heaps) {
+    site.kept.lock.reset_in_child();
+    site.look_lock.reset_in_child();
+  }
 }
 
 }  // namespace heapwright::apply
