@@ -133,7 +133,10 @@ def test_what_could_be_gained_is_a_sum_that_never_exceeds_what_there_is() -> Non
     assert below((1, 900, False), (2, 800, False))["gain_ns"] == 1000, "all the time in the allocator"
     assert below((1, 300, False), (1, 900, True))["gain_ns"] == 1000
     assert below()["changes"] == 0
-    none = {"allocator_share": 0.36, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below()}
+    none = {
+        "allocator_share": 0.36, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below(),
+        "advice": [], "searched": [],
+    }  # fmt: skip
     assert words.nothing(none) == (
         "no advice, though all heap calls took 36.0 % of CPU time, without the recorder's: no rule knows this; "
         "`heapwright lint` looks at the source"

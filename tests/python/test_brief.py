@@ -81,7 +81,8 @@ def test_texts_without_end_fit_as_well(trace: heapwright.Trace) -> None:
     endless = "\x01" * 100_000
     document["file"] = endless
     document["summary"] |= {"program": endless, "allocator": endless, "notes": [endless] * 100}
-    document["summary"]["findings"] = [{"text": endless, "question": "peak", "parts": [], "naming": ""}] * 6
+    finding = {"text": endless, "question": "peak", "parts": [], "is_nothing": False, "naming": ""}
+    document["summary"]["findings"] = [finding] * 6
     for question in ("peak", "calls", "leaks"):
         document["questions"][question]["sites"] = [
             {**old, "name": endless} for old in document["questions"][question]["sites"]

@@ -543,7 +543,8 @@ def test_nothing_is_to_be_fixed_only_where_nothing_is_unseen(
 def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:
     below = {"changes": 0, "gain_ns": 0, "gain_bytes": 0, "gain_resident_bytes": 0}
     answer = {
-        "allocator_share": 0.01, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below, "searched": [],
+        "allocator_share": 0.01, "cpu_ns": 1, "durations_recorded": True, "unknown": "", "below": below,
+        "searched": [], "advice": [],
     }  # fmt: skip
     assert words.nothing({**answer, "keeps_free_memory": False}).startswith("no rule found anything (")
     text = words.nothing({**answer, "keeps_free_memory": True})

@@ -78,8 +78,19 @@ def test_a_refuted_remedy_is_withdrawn_from_the_first_screen_and_listed(
         "page": "", "time_share": 0.5, "bytes_share": 0.0, "gain_ns": 9, "gain_bytes": 0, "owner": "",
         "gain_is_least": False, "gain_is_resident": False, "is_leak": False,
     }  # fmt: skip
-    whole = {"advice": [row], "is_whole": True, "searched": [], "unknown": "", "cpu_ns": 1}
-    assert answer._findings(whole) == []
+    below = {"changes": 0, "gain_ns": 0, "gain_bytes": 0, "gain_resident_bytes": 0}
+    whole = {
+        "advice": [row], "is_whole": True, "searched": [], "unknown": "", "cpu_ns": 1, "below": below,
+        "allocator_share": 0.36, "durations_recorded": True, "keeps_free_memory": False,
+    }  # fmt: skip
+    (none,) = answer._findings(whole)
+    assert none.is_nothing and "a replay shows no gain by arena" in none.text and "no rule knows" in none.text
+    assert "to try" not in answer._gist(whole)
+    (none,) = answer._findings(
+        {**whole, "allocator_share": 0.01, "advice": [row | {"judged": "bound", "confidence": "low"}]}
+    )
+    assert none.is_nothing and "with little confidence: arena" in none.text
+    assert "1 change to try" in answer._gist({**whole, "advice": [row | {"judged": "bound"}]})
     (kept,) = answer._findings({**whole, "advice": [row | {"judged": "bound"}]})
     assert "to gain: at most" in kept.text
 

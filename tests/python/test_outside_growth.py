@@ -88,7 +88,7 @@ def test_the_faster_growth_is_told_first() -> None:
     }  # fmt: skip
     assert growth.QUESTION.findings(answer)[0].text == (
         "resident memory outside malloc grows by 3.00 MiB/s, to 90.0 MiB mapped by palloc; "
-        "--skip 'palloc' names its callers"
+        "--skip palloc names its callers"
     )
     assert growth.fastest_outside(answer) == "it grows by 3.00 MiB/s outside malloc, most by palloc"
     assert growth.fastest_outside({**answer, "growth_bytes_per_s": 7 * _MIB}) == ""
@@ -100,7 +100,7 @@ def test_the_faster_growth_is_told_first() -> None:
 
 def test_what_grows_outside_is_not_said_to_need_no_fix() -> None:
     free = dict.fromkeys(
-        ("free_bytes", "taken_again_bytes", "recorder_bytes", "resident_bytes", "time_ns"), 0
+        ("free_bytes", "taken_again_bytes", "recorder_bytes", "resident_bytes", "huge_bytes", "time_ns"), 0
     )
     kinds = [{"kind": kind, "bytes": 0} for kind in ("live", "others")]
     answer = {**free, "verdict": "nothing", "kinds": kinds, "has_unseen_calls": False}

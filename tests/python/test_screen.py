@@ -33,7 +33,7 @@ def shown(document: dict[str, Any], width: int = 100, rows: int | None = None) -
 
 
 def finding(question: str, text: str = "it") -> dict[str, Any]:
-    return {"text": text, "question": question, "parts": [], "naming": ""}
+    return {"text": text, "question": question, "parts": [], "is_nothing": False, "naming": ""}
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -87,7 +87,7 @@ def test_what_returns_something_comes_before_what_describes() -> None:
     findings = [finding(name) for name in names]
     order = [row["question"] for row in screen.in_order(findings)]
     assert order == ["leaks", "growth", "slow_calls", "peak", "calls"]
-    none = {**finding("advice"), "text": "no single change is worth trying"}
+    none = {**finding("advice"), "is_nothing": True}
     some = [finding("peak"), none, finding("slow_calls"), finding("advice")]
     assert screen.in_order(some) == [some[3], some[2], none, some[0]]
     assert screen.first_question(findings) == "cause"
@@ -96,7 +96,9 @@ def test_what_returns_something_comes_before_what_describes() -> None:
 
 
 def test_live_data_is_said_to_be_the_reason() -> None:
-    answer = {"verdict": "nothing", "kinds": [], "recorder_bytes": 0}
+    answer = {
+        "verdict": "nothing", "kinds": [], "recorder_bytes": 0, "huge_bytes": 0, "resident_bytes": 400 << 20,
+    }  # fmt: skip
     moments = [
         {"time_ns": 10**9, "live_bytes": 1 << 20, "live_resident_bytes": 1 << 20, "resident_bytes": 9 << 20},
         {
@@ -116,6 +118,9 @@ def test_live_data_is_said_to_be_the_reason() -> None:
         {"residency": {"moments": moments}, "peak": {"sites": [site]}},
     )
     assert "372 MiB of 400 MiB (3.00 MiB the recorder's) at 2.00 s" in told
+    huge = answer | {"huge_bytes": 396 << 20}
+    told = screen.why_resident(huge, {"residency": {"moments": moments}, "peak": {"sites": [site]}})
+    assert "396 MiB are on huge pages" in told and "PR_SET_THP_DISABLE" in told
     untouched = [one | {"live_resident_bytes": 4096} for one in moments]
     told = screen.why_resident(
         answer | {"unknown_because": "nothing is known"},

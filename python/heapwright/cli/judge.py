@@ -18,6 +18,7 @@ from heapwright.cli import endings, native_programs
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.shelf import shelf_of_here
+from heapwright.explain import cause
 from heapwright.explain.advice.rule import LOW
 from heapwright.explain.replayed import AT_SCAN, ReplayedFigure
 from heapwright.measure.errors import MeasureError
@@ -54,7 +55,7 @@ def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
     answers = explaining.answers(report, ("cause", "advice"))
     wanted = remedies_of(answers)
     if wanted:
-        found, why = _check(report, wanted, _moment_of(answers["cause"]))
+        found, why = _check(report, wanted, cause.read_at_ns(report))
         return report._replace(replayed={**found, **report.replayed}, not_checked=why)
     return report._replace(searched=_check(report, settings_of(report), -1)[0])
 
@@ -62,8 +63,7 @@ def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
 def replayed(report: explaining.Report, wanted: Sequence[Wanted], is_kept: bool) -> tuple[Checked, str]:
     """What a replay of some seconds says of these remedies, and why it says nothing. is_kept: beside the
     recording, in place of others."""
-    moment_ns = _moment_of(explaining.answers(report, ("cause",))["cause"])
-    return _check(report, list(wanted), moment_ns, is_kept)
+    return _check(report, list(wanted), cause.read_at_ns(report), is_kept)
 
 
 def settings_of(report: explaining.Report) -> list[Wanted]:
@@ -88,7 +88,7 @@ def _check(
         return {}, ""
     if why := why_not_checked(trace):
         return {}, why
-    key = _key_of(trace, wanted)
+    key = _key_of(trace, wanted, moment_ns)
     file = Path(f"{trace.path}.checked.json")
     if (known := _cached(file, key)) is not None:
         return known, ""
@@ -140,10 +140,6 @@ def why_not_checked(trace: Trace) -> str:
         return f"it was recorded on another machine, {metadata.host or 'whose name is unknown'}"
     notes = other_machine.notes(metadata.condition_values, other_machine.here())
     return notes[0] if notes else ""
-
-
-def _moment_of(cause: Mapping[str, Any]) -> int:
-    return int(cause["time_ns"]) if cause.get("remedies") else -1
 
 
 def _replayed(
@@ -199,8 +195,8 @@ def _verdict(record: Mapping[str, Any], is_change: bool, recorded_ns: int) -> st
     return UNKNOWN if is_change and is_lacking and record["verdict"] == SAME else str(record["verdict"])
 
 
-def _key_of(trace: Trace, wanted: list[Wanted]) -> dict[str, Any]:
-    """What results belong to: this file, this version, these remedies."""
+def _key_of(trace: Trace, wanted: list[Wanted], moment_ns: int) -> dict[str, Any]:
+    """What results belong to: this file, this version, these remedies, at this moment."""
     found = Path(trace.path).stat()
     return {
         "version": heapwright.__version__,
@@ -208,6 +204,7 @@ def _key_of(trace: Trace, wanted: list[Wanted]) -> dict[str, Any]:
         "modified_ns": found.st_mtime_ns,
         "start_unix_ns": trace.metadata.start_unix_ns,
         "process_id": trace.metadata.process_id,
+        "moment_ns": moment_ns,
         "remedies": [[one.key, one.remedy.text] for one in wanted],
     }
 

@@ -239,15 +239,29 @@ def remedies_of(report: Report) -> list[Remedy]:
 def _trim_every_ms(source: _Source) -> int:
     """Up to four calls until the reading that shows the scan's memory, none more often than each second. The
     last one is right before that reading: a replay calls malloc_trim there."""
-    assert source.kinds is not None
+    at_ns = max(0, _reading_ns(source))
+    return at_ns // 1_000_000 // max(1, min(_MOST_TRIMS, at_ns // _TRIM_NS))
+
+
+def _reading_ns(source: _Source) -> int:
+    """When the memory was read that is the scan's; -1 without a reading."""
+    if source.kinds is None:
+        return -1
     samples = source.report.trace.memory_samples
     times_ns = [sample.time_ns for sample in samples]
     resident = [sample.resident_anonymous_bytes for sample in samples]
-    reading = reading_at(times_ns, resident, source.kinds.moment.time_ns)
-    if reading < 0:
-        return 0
-    at_ns = times_ns[reading]
-    return at_ns // 1_000_000 // max(1, min(_MOST_TRIMS, at_ns // _TRIM_NS))
+    points = source.report.facts.timeline
+
+    def calls(begin_ns: float, end_ns: float) -> int:
+        return sum(one.allocations + one.releases for one in points if begin_ns < one.time_ns <= end_ns)
+
+    reading = reading_at(times_ns, resident, source.kinds.moment.time_ns, calls)
+    return times_ns[reading] if reading >= 0 else -1
+
+
+def read_at_ns(report: Report) -> int:
+    """When the memory was read by which a replay judges remedies for what stays resident; -1: none stays."""
+    return _reading_ns(_source(report)) if remedies_of(report) else -1
 
 
 def _move_change(source: _Source) -> str:
@@ -260,9 +274,8 @@ def _move_change(source: _Source) -> str:
 def _judged(report: Report, remedy: Remedy) -> Remedy:
     """With what a replay measured of it: memory at the scan, where that was asked for."""
     figures = report.replayed.get(remedy.replay_change or remedy.what, ())
-    is_asked = any(one.label == replayed.AT_SCAN for one in figures)
-    asked = [one for one in figures if one.unit == "ns" or one.label == replayed.AT_SCAN or not is_asked]
-    judged = replayed.judgement(replayed.records(asked), 0, remedy.bytes or 0, report.base_ns)
+    asked = replayed.at_scan(replayed.records(figures))
+    judged = replayed.judgement(asked, 0, remedy.bytes or 0, report.base_ns)
     return remedy._replace(replayed=figures, judged=judged)
 
 
@@ -396,6 +409,7 @@ QUESTION = Question(
             value=lambda of, _: of.recorder_bytes,
             about="The part of resident_bytes that is the recorder's own: there is none without recording.",
         ),
+        _from("huge_bytes", "moment.huge_bytes"),
         _from("free_bytes", "free_bytes"),
         _from("trimmable_bytes", "trimmable_bytes"),
         Column(

@@ -22,6 +22,7 @@ _APART = 0.5
 
 
 NOTHING = "nothing to fix: "
+_MOSTLY = 0.5  # of what is resident
 # Places it first on the first screen: above all shares.
 _FIRST = 1.0
 
@@ -52,7 +53,20 @@ def sentence(answer: Answer) -> str:
             )
     brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
     brief += _taken_again(answer)
-    return f"{NOTHING}{head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap"
+    huge = of_huge_pages(answer)
+    said = "" if huge else NOTHING
+    return f"{said}{head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap{huge}"
+
+
+def of_huge_pages(answer: Answer) -> str:
+    """That live memory may be resident only by huge pages, as the end of a sentence; "" = little is."""
+    huge = answer["huge_bytes"]
+    if huge < max(WORTH_BYTES, _MOSTLY * answer["resident_bytes"]):
+        return ""
+    return (
+        f"; {units.size(huge)} are on huge pages, resident as a whole once any part is touched: at most that "
+        "much less without them (prctl PR_SET_THP_DISABLE, or madvise MADV_NOHUGEPAGE)"
+    )
 
 
 def _taken_again(answer: Answer) -> str:
@@ -92,8 +106,7 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
 def _best(answer: Answer) -> str:
     best = best_remedy(answer)
     if best is None:
-        refuted = [str(one["what"]) for one in answer["remedies"] if one["judged"] == replayed.REFUTED]
-        return "no setting returns it" + (f" (a replay refutes {', '.join(refuted)})" if refuted else "")
+        return _none(answer)
     how = f"by {best['what']}"
     if best["kind"] == "move":
         how = f"with {best['what']}"
@@ -104,6 +117,17 @@ def _best(answer: Answer) -> str:
                 how = f"if these were freed, which leak{together}{setting}"
     said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else price(best)
     return f"{_gain(best)} less {how}{said}"
+
+
+def _none(answer: Answer) -> str:
+    """Why no remedy is named: what returns memory costs time, or nothing does."""
+    refuted = [one for one in answer["remedies"] if one["judged"] == replayed.REFUTED]
+    at_a_price = [one for one in refuted if replayed.less_at_scan(one["replayed"]) > 0]
+    if at_a_price:
+        least = min(at_a_price, key=lambda one: replayed.more_time(one["replayed"]))
+        return f"what returns it costs time: {least['what']}; {replayed.briefly(least['replayed'])}"
+    names = ", ".join(str(one["what"]) for one in refuted)
+    return "no setting returns it" + (f" (a replay refutes {names})" if refuted else "")
 
 
 def price(remedy: Answer) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from heapwright.explain import leak_signs
+from heapwright.explain import leak_signs, pool_names
 from heapwright.explain.growing_sites import NO_SIGN, Growth
 from heapwright.explain.growth_kinds import CREEP, GROWING, KINDS, LEAK, SAWTOOTH, UNKNOWN, WARM_UP
 from heapwright.explain.question import Question
@@ -88,7 +88,7 @@ def outside_in_words(row: Answer, answer: Answer) -> str:
     text += f"; the limit is reached in {left}" if left != _NONE else ""
     if row["again"]:
         return f"{text}: run it again with {row['again']}, and each object is a call with its own site"
-    return f"{text}; --skip '{row['skip']}' names its callers" if row["skip"] else text
+    return f"{text}; {pool_names.skipping(row['skip'])} names its callers" if row["skip"] else text
 
 
 def fastest_outside(answer: Answer) -> str:
@@ -124,7 +124,8 @@ def _sentence(row: Answer, answer: Answer) -> str:
             f"{', ' if row['reason'] else ''}{row['reason']}{ends}"
         )
     what = "a leak, or data that only grows" if row["kind"] == LEAK else row["reason"]
-    return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}"
+    hint = pool_names.hint(row["function"])
+    return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}{hint}"
 
 
 def _notes(answer: Answer) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heapwright.explain import coverage, growth, holders, leak_signs
+from heapwright.explain import coverage, growth, holders, leak_signs, pool_names
 from heapwright.explain.cause_words import WORTH_BYTES
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
@@ -127,6 +127,8 @@ def _findings(answer: Answer) -> list[Finding]:
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
         return found
     site = answer["sites"][0]
+    if any(sign["site"] == site["site"] for sign in signs):
+        return found  # the sign tells it
     text = (
         f"{units.size(answer['live_bytes'])} were live {coverage.when(answer['live_at'])} "
         f"({units.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
@@ -162,6 +164,7 @@ def _sign(sign: Answer, others: int = 0) -> Finding:
         f"{also} allocated throughout the run, none ever freed{slope}: "
         + (sign["verdict"] or _without_snapshot(is_likely))
         + pins
+        + pool_names.hint(sign["function"])
     )
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 

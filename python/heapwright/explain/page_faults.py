@@ -180,12 +180,12 @@ def _findings(answer: Answer) -> list[Finding]:
 
 
 def _in_words(row: Answer) -> str:
-    each = units.count(max(1, row["faults"] // max(1, row["times"])))
+    each = max(1, row["faults"] // max(1, row["times"]))
     by = {GIVEN_BACK_BY[HEAP]: "the heap gives back", GIVEN_BACK_BY[MAPPED_BLOCK]: "a block's mapping ends"}
     who = by.get(row["given_back_by"], "the program gives back")
     return (
-        f"{units.count(row['times'])} times {each} pages: {who} in {row['freed_by']}, {row['taken_by']} takes"
-        " them again"
+        f"{units.count(row['times'])} times {units.counted(each, 'page')}: {who} in {row['freed_by']}, "
+        f"{row['taken_by']} takes {'it' if each == 1 else 'them'} again"
     )
 
 

@@ -36,16 +36,20 @@ COLUMNS = (
     Column("resolution", "number", about="The least difference that counts; 0: not known."),
 )
 AT_SCAN = "at the scan"  # the label of memory at the scan that remedies are judged by
+AT_END = "end"  # of what a process holds while it ends: no gain
 MEASURED, REFUTED, BOUND = "measured", "refuted", "bound"
 JUDGEMENTS = (MEASURED, REFUTED, BOUND)
 # A remedy that costs more of the run's time than this does not stand on the first screen.
 _MOST_PRICE = 0.01
 
 
-def judgement(figures: Sequence[Record], gain_ns: float, gain_bytes: float, run_ns: float) -> str:
+def judgement(
+    figures: Sequence[Record], gain_ns: float, gain_bytes: float, run_ns: float, part: float = 1.0
+) -> str:
     """Whether a replay confirms a bound on the gain, refutes it, or cannot tell.
 
-    It refutes what makes the run slower, and what gains nothing where it would have seen the bound.
+    It refutes what makes the run slower, and what can gain at most this part of the bound: as much as it
+    measured, and what it could not see.
 
     >>> slower = ReplayedFigure("CPU time", "ns", 5e6, 0.1, "worse", "glibc", 1e6)
     >>> less = ReplayedFigure("peak", "bytes", -4096, -0.5, "better", "glibc", 100)
@@ -56,18 +60,23 @@ def judgement(figures: Sequence[Record], gain_ns: float, gain_bytes: float, run_
     ('refuted', 'bound')
     >>> judgement([], 0, 9, 9)
     'bound'
+    >>> some = less._replace(difference=-3000, verdict="same", resolution=1500)
+    >>> judgement(records([some]), 0, 5000, 1e9), judgement(records([some]), 0, 5000, 1e9, 0.5)
+    ('refuted', 'bound')
     """
     if any(
         one["verdict"] == "worse" and one["unit"] == "ns" and one["difference"] > _MOST_PRICE * run_ns
         for one in figures
     ):
         return REFUTED
+    figures = [one for one in figures if one["figure"] != AT_END]
     if any(one["verdict"] == "better" for one in figures):
         return MEASURED
-    gains = {"ns": gain_ns, "bytes": gain_bytes}
+    gains = {"ns": part * gain_ns, "bytes": part * gain_bytes}
     asked = [one for one in figures if gains[one["unit"]] > 0]
     is_seen = all(
-        one["verdict"] in ("same", "worse") and one["resolution"] < gains[one["unit"]] for one in asked
+        one["verdict"] in ("same", "worse") and one["resolution"] - one["difference"] < gains[one["unit"]]
+        for one in asked
     )
     return REFUTED if asked and is_seen else BOUND
 
@@ -75,6 +84,25 @@ def judgement(figures: Sequence[Record], gain_ns: float, gain_bytes: float, run_
 def records(figures: Iterable[ReplayedFigure]) -> list[Record]:
     """The figures as plain data."""
     return [record(COLUMNS, figure, {}) for figure in figures]
+
+
+def at_scan(figures: Sequence[Record]) -> list[Record]:
+    """Memory at the scan alone, where that was asked for, and time."""
+    is_asked = any(one["figure"] == AT_SCAN for one in figures)
+    return [one for one in figures if one["unit"] == "ns" or one["figure"] == AT_SCAN or not is_asked]
+
+
+def less_at_scan(figures: Sequence[Record]) -> float:
+    """Bytes that a replay certainly saw less of at the scan; 0 for none, or where it was not asked for."""
+    return max(
+        (-one["difference"] for one in figures if one["figure"] == AT_SCAN and one["verdict"] == "better"),
+        default=0.0,
+    )
+
+
+def more_time(figures: Sequence[Record]) -> float:
+    """Nanoseconds that it took longer."""
+    return max((one["difference"] for one in figures if one["unit"] == "ns"), default=0.0)
 
 
 def in_words(figures: Sequence[Record]) -> str:
@@ -96,7 +124,7 @@ def briefly(figures: Sequence[Record]) -> str:
     >>> briefly(records([time, less._replace(label="peak", verdict="same"), less]))
     'measured by replay: −50 % at the scan (−4.00 KiB), CPU time not known'
     """
-    sizes = [one for one in figures if one["unit"] == "bytes" and one["figure"] != "end"]
+    sizes = [one for one in figures if one["unit"] == "bytes" and one["figure"] != AT_END]
     changed = [one for one in sizes if one["verdict"] in ("better", "worse")] or sizes
     size = next((one for one in changed if one["figure"] == AT_SCAN), changed[0] if changed else None)
     parts = [_size_briefly(size)] if size is not None else []

@@ -91,6 +91,7 @@ class Finding(NamedTuple):
     text: str
     question: str = ""  # set by explain()
     parts: tuple[str, ...] = ()  # of docs/parts: advice names them
+    is_nothing: bool = False  # it says that there is nothing to change, or that this is not known
 
 
 def site_record(site: Site) -> Answer:

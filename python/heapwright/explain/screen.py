@@ -22,7 +22,6 @@ _MOSTLY = 0.5  # of what is resident
 _DESCRIBING = ("peak", "calls", "sizes", "cross_thread", "time")
 # What says where time goes, not what to change: its share depends on how busy the machine is.
 _POINTING = ("slow_calls",)
-_NO_CHANGE = ("no ", "the time to be gained is unknown")  # how advice/words.py begins where there is none
 _ROW = (
     Column("question", WORD, "question"),
     Column("gist", TEXT, "in short (--question NAME shows all of it)"),
@@ -205,11 +204,7 @@ def in_order(findings: Sequence[Answer]) -> list[Answer]:
     resident stands above."""
     told = [finding for finding in findings if finding["question"] != cause.QUESTION.name]
     classes = dict.fromkeys(_POINTING, 1) | dict.fromkeys(_DESCRIBING, 3)
-    return sorted(told, key=lambda one: 2 if _names_no_change(one) else classes.get(one["question"], 0))
-
-
-def _names_no_change(finding: Answer) -> bool:
-    return bool(finding["question"] == "advice" and finding["text"].startswith(_NO_CHANGE))
+    return sorted(told, key=lambda one: 2 if one["is_nothing"] else classes.get(one["question"], 0))
 
 
 def first_question(findings: Sequence[Answer]) -> str:
@@ -243,6 +238,7 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
         f"{units.size(most['resident_bytes'])}{own} at "
         f"{units.duration(most['time_ns'])}; at the peak {units.size(site['live_bytes'])} in "
         f"{units.counted(site['live_blocks'], 'block')} of {site['name']}"
+        f"{cause_words.of_huge_pages(answer)}"
     )
 
 

@@ -63,7 +63,13 @@ def _conditions(source: _Source, _: Answer) -> list[Answer]:
 def _heaviest(source: _Source, _: Answer) -> list[Answer]:
     """What would name an address is said once, at the first."""
     found = [
-        {"text": finding.text, "question": finding.question, "parts": list(finding.parts), "naming": ""}
+        {
+            "text": finding.text,
+            "question": finding.question,
+            "parts": list(finding.parts),
+            "is_nothing": finding.is_nothing,
+            "naming": "",
+        }
         for finding in heaviest(source.findings, _FINDINGS)
     ]
     for finding in found:
@@ -223,6 +229,11 @@ FIGURES = (
                 Column("text", "text"),
                 Column("question", "text"),
                 Column("parts", Many("text")),
+                Column(
+                    "is_nothing",
+                    "flag",
+                    about="It says that there is nothing to change, or that this is not known.",
+                ),
                 Column("naming", "text", about="What would name an address in the text. May be empty."),
             )
         ),

@@ -63,6 +63,7 @@ RULES: tuple[Rule, ...] = tuple(
 _MOST_FINDINGS = 3
 _MOST_OF_SETTING = 0.5  # of the time that a setting spares: code that spares as much comes first
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
+_REFUTED_BELOW = 0.5  # of a bound: it is an "at most", and more than half of it would be worth the change
 _SAID_AT_ONCE = (refaults.RULE.name, exact_growth.RULE.name)  # a few words that fit into the line
 
 
@@ -103,7 +104,7 @@ class _Source:
                 one._replace(is_leak=one.rule is private_heap.RULE and leaks.issuperset(one.advice.sites))
                 for one in self.proposals
             ]
-        self.keeps_free_memory = cause.keeps_free_memory(report) if not self.proposals else False
+        self.keeps_free_memory = cause.keeps_free_memory(report)
         self.below = [proposal for proposal in found if proposal not in worth]
 
 
@@ -223,12 +224,7 @@ def _searched(source: _Source, _: Answer) -> list[Answer]:
 def _judged_setting(rows: Sequence[Answer], least: tuple[float, float], run_ns: float) -> str:
     """Only a gain that would be reported counts, and none whose time is not known."""
     least_of = dict(zip(("ns", "bytes"), least, strict=True))
-    asked = [
-        row
-        for row in rows
-        if row["figure"] != "end"
-        and (row["verdict"] != "better" or -row["difference"] >= least_of[row["unit"]])
-    ]
+    asked = [row for row in rows if row["verdict"] != "better" or -row["difference"] >= least_of[row["unit"]]]
     judged = replayed.judgement(asked, *least, run_ns)
     is_timed = any(row["unit"] == "ns" and row["verdict"] != "unknown" for row in asked)
     return replayed.BOUND if judged == replayed.MEASURED and not is_timed else judged
@@ -241,7 +237,10 @@ def _least_difference(rows: Sequence[Answer]) -> float:
 
 def _judged(proposal: Proposal, around: Answer) -> str:
     figures = replayed.records(proposal.replayed_figures)
-    return replayed.judgement(figures, proposal.advice.time_ns, proposal.advice.bytes, around["run_ns"])
+    if proposal.rule.of_resident:
+        figures = replayed.at_scan(figures)
+    advice = proposal.advice
+    return replayed.judgement(figures, advice.time_ns, advice.bytes, around["run_ns"], _REFUTED_BELOW)
 
 
 def _findings(answer: Answer) -> list[Finding]:
@@ -250,7 +249,7 @@ def _findings(answer: Answer) -> list[Finding]:
     for row in answer["advice"]:
         if row["is_leak"]:
             continue
-        if row["confidence"] != LOW and row["judged"] != replayed.REFUTED and len(found) < _MOST_FINDINGS:
+        if words.stands(row) and len(found) < _MOST_FINDINGS:
             gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
@@ -262,17 +261,20 @@ def _findings(answer: Answer) -> list[Finding]:
     best = next((row for row in answer["searched"] if row["judged"] == replayed.MEASURED), None)
     if best:
         found.append(Finding(_MEASURED, words.setting_briefly(best)))
-    elif not answer["advice"] and answer["is_whole"]:
-        found.append(Finding(0.15, words.nothing(answer)))
+    elif not any(map(words.stands, answer["advice"])) and answer["is_whole"]:
+        found.append(Finding(0.15, words.nothing(answer), is_nothing=True))
     elif answer["unknown"]:
-        found.append(Finding(0.15, words.unknown(answer)))
+        found.append(Finding(0.15, words.unknown(answer), is_nothing=True))
     return found
 
 
 def _gist(answer: Answer) -> str:
-    for row in answer["advice"][:1]:
-        changes = units.counted(len(answer["advice"]), "change")
+    standing = list(filter(words.stands, answer["advice"]))
+    for row in standing[:1]:
+        changes = units.counted(len(standing), "change")
         return f"{changes} to try; {row['rule']} for {row['name']}: {words.gain(row, answer)}"
+    if answer["advice"]:
+        return words.left(answer)
     return "no rule found anything" if answer["is_whole"] else ""
 
 
@@ -337,7 +339,7 @@ QUESTION = Question(
         Column(
             "keeps_free_memory",
             "flag",
-            about="No advice, but free memory stays resident: see the question cause.",
+            about="Free memory stays resident: see the question cause.",
         ),
         Column(
             "allocator_share",

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from heapwright.explain import estimates, site_names
+from heapwright.explain import estimates, pool_names, site_names
 from heapwright.explain.advice import containers
 from heapwright.explain.advice.rule import Advice
 from heapwright.explain.report import Report, share
 from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Location, SiteFacts
 from heapwright.model.facts import CopiedGrowth, Residency, SiteSizes
-from heapwright.model.names import bare_name
 from heapwright.model.sites import MARKS
 from heapwright.report import units
 
@@ -33,10 +31,6 @@ _MOST_STACKS = 16  # of a site that are searched for containers
 _LEAST_THREAD_SHARE = 0.01
 _LEAST_REST_NS = 20_000_000
 
-# Code that hands out pieces of its allocations.
-_IS_POOL = re.compile(
-    r"(?:^|[_:]|(?<=[a-z]))(?:pool|palloc|arena|obstack|slab|zone|monotonic|bump)", re.IGNORECASE
-)
 _SYSTEM_FOLDERS = ("/lib", "/usr/lib")
 
 
@@ -184,7 +178,7 @@ class Evidence:
 
     def is_a_pool(self, number: int) -> bool:
         """The site fills a pool, by its name or its frames."""
-        if _IS_POOL.search(bare_name(self.report.sites[number].location.function)):
+        if pool_names.is_pool(self.report.sites[number].location.function):
             return True
         return self.container(number)[0] == "heapwright"
 

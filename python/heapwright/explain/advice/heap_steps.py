@@ -23,16 +23,13 @@ def _find(of: Evidence) -> Iterator[Advice]:
     settings = of.report.allocator.settings
     if not of.has_times or calls < _LEAST_GROWTHS or TOP_PAD.value_in(settings):
         return
-    sites = [row.site for row in growths if not of.is_a_pool(row.site)]
-    if not sites:
-        return
     in_arenas = sum(row.arena_calls for row in growths)
     shrinks = (calls - in_arenas) * _STEP_BYTES >= _TIMES_OVER * max(of.peak_bytes, 1)
     stays_ns = 0 if shrinks else _least_fault_ns(of, time_ns)
     sure, why = HIGH if shrinks or 2 * in_arenas > calls else MEDIUM, "the kernel's records show each growth"
     doubt = _doubt(of)
     yield Advice(
-        tuple(sites[:_MOST_SITES]),
+        tuple(row.site for row in growths[:_MOST_SITES]),
         f"{units.count(calls)} calls grew the heap, {units.duration(time_ns / calls)} each",
         (
             f"{units.count(in_arenas)} of them in thread arenas, which grow by the requested size",

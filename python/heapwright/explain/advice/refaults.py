@@ -55,7 +55,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
     yield Advice(
         tuple(dict.fromkeys(site.number for site, _ in rows))[:_MOST_SITES],
         f"{units.count(faults)} page faults took memory that {_who(main)} had given back, "
-        f"{units.count(max(1, faults // max(1, times)))} pages at a time",
+        f"{units.counted(max(1, faults // max(1, times)), 'page')} at a time",
         tuple(_evidence(of, site, row) for site, row in rows[:2]),
         f"these page faults at {units.duration(int(each))} of system time each",
         HIGH if faults >= 0.5 * report.facts.processor.refaults else MEDIUM,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 
 from heapwright.explain import estimates, replayed
+from heapwright.explain.advice.rule import LOW
 from heapwright.explain.report import Answer, base_in_words
 from heapwright.report import units, widgets
 
@@ -29,6 +30,27 @@ def gain(row: Answer, answer: Answer) -> str:
         gains.append(f"{size} ({units.percent(row['bytes_share'])} of {whole})")
     text = " and ".join(gains)
     return f"at most {text}{' of these calls, elsewhere unknown' if row['gain_is_least'] else ''}"
+
+
+def stands(row: Answer) -> bool:
+    """Whether the first screen may name it: of enough confidence, and not refuted by a replay."""
+    return bool(row["confidence"] != LOW and row["judged"] != replayed.REFUTED)
+
+
+def left(answer: Answer) -> str:
+    """What became of changes that do not stand; empty without any."""
+    refuted = _refuted(answer)
+    low = [row["rule"] for row in answer["advice"] if row["judged"] != replayed.REFUTED and not stands(row)]
+    texts = [f"a replay shows no gain by {'; '.join(refuted)}"] if refuted else []
+    texts += [f"with little confidence: {', '.join(dict.fromkeys(low))}"] if low else []
+    return "; ".join(texts)
+
+
+def _refuted(answer: Answer) -> list[str]:
+    """Rules and settings."""
+    rows = [*answer["advice"], *answer["searched"]]
+    names = (row.get("rule") or row["setting"] for row in rows if row["judged"] == replayed.REFUTED)
+    return list(dict.fromkeys(names))
 
 
 def measured(row: Answer) -> str:
@@ -57,11 +79,11 @@ def setting_briefly(row: Answer) -> str:
 
 def _tried(answer: Answer) -> str:
     """What was tried before nothing is said to be worth trying, or how to."""
-    tried = [row for row in answer["searched"] if row["judged"] == replayed.REFUTED]
-    if not tried:
-        return "no rule found anything (explain --check or heapwright replay FILE --search tries settings)"
-    names = "; ".join(row["setting"] for row in tried)
-    return f"no part or setting is worth trying (a replay shows no gain by {names})"
+    if doubtful := left(answer):
+        is_tried = bool(_refuted(answer))
+        begin = "no part or setting is worth trying" if is_tried else "no change is certain to gain anything"
+        return f"{begin} ({doubtful})"
+    return "no rule found anything (explain --check or heapwright replay FILE --search tries settings)"
 
 
 def nothing(answer: Answer) -> str:
@@ -73,7 +95,8 @@ def nothing(answer: Answer) -> str:
         text = f"{unknown(answer)}; {took}"
         text += f": {_LINT}" if part >= _MUCH and not below["changes"] else ""
     elif part >= _MUCH and not below["changes"]:
-        text = f"no advice, though {took}: {_LINT}"
+        doubtful = left(answer)
+        text = f"no {f'certain gain ({doubtful})' if doubtful else 'advice'}, though {took}: {_LINT}"
     elif part >= _MUCH:
         text = f"no single change is worth trying, though {took}"
     else:
