@@ -31,6 +31,24 @@ def test_survivors_and_their_pages_are_shown(opened: Opened, pins: Path) -> None
     assert abs(whole - float(resident.replace(",", ""))) < 0.1 * len(parts)
 
 
+def test_memory_over_time_is_shown_by_call_site(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.click("#measures [data-value=live]")
+    page.click("#memory-layers [data-value=sites]")
+    drawn(page)
+    assert page.locator("#memory-layers [aria-checked=true]").inner_text() == "By call site"
+    names = page.locator("#layers tbody tr td:first-child").all_inner_texts()
+    most = {row.locator("b").inner_text(): row for row in page.locator("#sites tbody tr").all()}
+    assert 1 < len(names) <= 8 and set(most) <= set(names)
+    assert page.locator("#layers tfoot tr").count() == 0  # what sites hold is not what is resident
+    for name, row in most.items():
+        held = page.locator("#layers tbody tr", has_text=name).locator("td").nth(1).inner_text()
+        assert held in row.inner_text()
+    page.click("#memory-layers [data-value=causes]")
+    drawn(page)
+    assert page.locator("#layers tbody tr").count() == 8
+
+
 def test_it_opens_with_what_the_headline_is_about(opened: Opened, pins: Path) -> None:
     page = opened(pins)
     told = page.locator("#first > .go a.show").get_attribute("data-measure")

@@ -1,4 +1,4 @@
-// Memory over time: what the resident set is made of, with the kernel's figure as a line.
+// Memory over time: what the resident set is made of, with the kernel's figure as a line, or what call sites hold.
 const LAYERS = {  // from the bottom up
   live: ["Live, requested", "blocks that the program holds"],
   rounding: ["Rounding up", "usable minus requested"],
@@ -9,21 +9,43 @@ const LAYERS = {  // from the bottom up
   files: ["Files", "code and mapped files"],
   others: ["Everything else", "stacks, library data, the recorder"],
 };
-const memory = { plot: null, stacked: [], isQuiet: false, isLaidOut: false };
+const memory = { plot: null, stack: null, isOfSites: false, isQuiet: false, isLaidOut: false };
 
-const layerNames = () => Object.keys(LAYERS).filter((name) => D.timeline.parts[name]);
 const pointAt = (ns) => {
-  let found = D.timeline.ns.findIndex((time) => time >= ns - 1);
-  return found < 0 ? D.timeline.ns.length - 1 : found;
+  const found = memory.stack.ns.findIndex((time) => time >= ns - 1);
+  return found < 0 ? memory.stack.ns.length - 1 : found;
 };
 
-function stackLayers() {
-  const sums = new Float64Array(D.timeline.ns.length);
-  memory.stacked = layerNames().map((name) => {
-    D.timeline.parts[name].forEach((value, at) => { sums[at] += value; });
+// What is stacked: from the bottom up. line: the kernel's figure; none: where it was not recorded, and of call sites.
+function stackOfCauses() {
+  const t = D.timeline, hasLine = t.resident.some(Boolean);
+  const names = Object.keys(LAYERS).filter((name) => t.parts[name]);
+  return { ns: t.ns, highest: t.highest, line: hasLine ? t.resident : null,
+    layers: names.map((name) => ({ tone: name, label: LAYERS[name][0], about: LAYERS[name][1], values: t.parts[name] })) };
+}
+
+// The call sites that held most at some time, by that; the others are one layer.
+function stackOfSites() {
+  const tones = Object.keys(LAYERS), most = (group) => seriesOf(group).reduce((high, value) => Math.max(high, value), 0);
+  const ranked = groups.map((group) => ({ group, high: most(group) })).filter(({ high }) => high > 0).sort((a, b) => b.high - a.high);
+  const shown = ranked.slice(0, tones.length - 1);
+  const layers = shown.map(({ group }, at) => ({ tone: tones[at], label: group.name, about: group.place, values: seriesOf(group), group }));
+  if (ranked.length > shown.length) {
+    const rest = Float64Array.from(liveTotals, (value, at) => layers.reduce((left, { values }) => left - values[at], value));
+    layers.push({ tone: tones.at(-1), label: "Other call sites", about: `${ranked.length - shown.length} call sites`, values: rest });
+  }
+  return { ns: EDGES, highest: liveTotals, line: null, layers };
+}
+
+function stacked() {
+  const sums = new Float64Array(memory.stack.ns.length);
+  return memory.stack.layers.map(({ values }) => {
+    values.forEach((value, at) => { sums[at] += value; });
     return Array.from(sums);
   });
 }
+
+function stackLayers() { memory.stack = memory.isOfSites ? stackOfSites() : stackOfCauses(); }
 
 const AXIS = () => ({
   stroke: colour("mute"), font: "12px system-ui, sans-serif", ticks: { show: false },
@@ -43,16 +65,15 @@ const byteLabels = (u, splits) => {
 const timeLabels = (u, splits) => splits.map((s) => (s === 0 ? "0" : seconds(s * 1e9).replace(/\.0+(?=\D)/, "")));
 
 function drawMemory() {
-  const node = byId("memory-plot"), names = layerNames(), t = D.timeline;
+  const node = byId("memory-plot"), { ns, layers, line } = memory.stack;
   node.replaceChildren();
   memory.isLaidOut = false;
-  const hasLine = t.resident.some(Boolean);
   const width = node.clientWidth, height = width < 500 ? 230 : 310;
-  const series = [{}, ...names.toReversed().map((name) => ({ width: 0, fill: colour(name), points: { show: false } }))];
-  const data = [t.ns.map((ns) => ns / 1e9), ...memory.stacked.toReversed()];
-  if (hasLine) {
+  const series = [{}, ...layers.toReversed().map(({ tone }) => ({ width: 0, fill: colour(tone), points: { show: false } }))];
+  const data = [ns.map((time) => time / 1e9), ...stacked().toReversed()];
+  if (line) {
     series.push({ stroke: colour("ink"), width: 1.5, points: { show: false } });
-    data.push(t.resident);
+    data.push(line);
   }
   memory.plot = new uPlot({
     width, height, padding: [14, 16, 0, 0], legend: { show: false },
@@ -92,7 +113,7 @@ function showSelection() {
 
 function markPeak(u) {
   const at = pointAt(D.peakNs), scale = devicePixelRatio, c = u.ctx;
-  const x = u.valToPos(D.peakNs / 1e9, "x", true), y = u.valToPos(D.timeline.highest[at], "y", true);
+  const x = u.valToPos(D.peakNs / 1e9, "x", true), y = u.valToPos(memory.stack.highest[at], "y", true);
   const isRight = x > u.bbox.left + u.bbox.width * 0.7;
   c.save();
   c.fillStyle = c.strokeStyle = colour("paper");
@@ -111,25 +132,21 @@ function markPeak(u) {
   c.restore();
 }
 
-// The legend is the table. at: a point of the timeline; none: the end of the span.
+// The legend is the table. at: a point of the stack; none: the end of the span.
 function drawLayers(at) {
-  const t = D.timeline, place = at ?? pointAt(EDGES[state.last + 1]);
+  const { ns, layers, line } = memory.stack, place = at ?? pointAt(EDGES[state.last + 1]);
   const isFromStart = state.first === 0, from = pointAt(EDGES[state.first]);
-  const names = layerNames(), value = (name, point) => t.parts[name][point];
-  const unit = unitOf("bytes", [t.resident[place], ...names.map((name) => value(name, place))]);
-  const whole = names.reduce((sum, name) => sum + value(name, place), 0);
-  const before = (column) => (isFromStart ? 0 : column[from]);
-  const line = (name) => el("tr", {},
-    el("td", { title: LAYERS[name][1] }, el("span", { class: "swatch " + name }), LAYERS[name][0]),
-    number(inUnit(value(name, place), unit)),
-    number(inUnit(value(name, place) - before(t.parts[name]), unit, true), "mute wide"),
-    number(share(value(name, place), whole), "mute"));
-  const foot = t.resident.some(Boolean) && el("tr", {},
-    el("td", {}, el("span", { class: "swatch kernel" }), "Resident (kernel)"), number(inUnit(t.resident[place], unit)),
-    number(inUnit(t.resident[place] - before(t.resident), unit, true), "mute wide"), number(""));
-  fill(byId("layers"), el("thead", {}, el("tr", {}, heading(`At ${seconds(t.ns[place])}`, "text"), heading(unit.name),
+  const unit = unitOf("bytes", [line ? line[place] : 0, ...layers.map(({ values }) => values[place])]);
+  const whole = layers.reduce((sum, { values }) => sum + values[place], 0);
+  const cells = (values) => [number(inUnit(values[place], unit)),
+    number(inUnit(values[place] - (isFromStart ? 0 : values[from]), unit, true), "mute wide")];
+  const row = ({ tone, label, about, values, group }) => el("tr", {},
+    el("td", { class: group ? "site" : "", title: group ? `${label}\n${about}` : about }, el("span", { class: "swatch " + tone }), label),
+    cells(values), number(share(values[place], whole), "mute"));
+  const foot = line && el("tr", {}, el("td", {}, el("span", { class: "swatch kernel" }), "Resident (kernel)"), cells(line), number(""));
+  fill(byId("layers"), el("thead", {}, el("tr", {}, heading(`At ${seconds(ns[place])}`, "text"), heading(unit.name),
     heading(isFromStart ? "since start" : `since ${seconds(EDGES[state.first])}`, "num wide"), heading("share"))),
-  el("tbody", {}, names.toReversed().map(line)), el("tfoot", {}, foot));
+  el("tbody", {}, layers.toReversed().map(row)), el("tfoot", {}, foot));
 }
 
 function drawPhases() {
@@ -150,6 +167,15 @@ function drawPhases() {
 
 function startMemory() {
   stackLayers();
+  const kinds = [["causes", "By cause", "what the resident memory is made of"], ["sites", "By call site", "what call sites hold"]];
+  const redraw = choice(byId("memory-layers"), kinds, () => (memory.isOfSites ? "sites" : "causes"), (value) => {
+    memory.isOfSites = value === "sites";
+    redraw();
+    changed("layers");
+  });
+  const restack = () => { stackLayers(); drawMemory(); drawLayers(null); };
+  follow("memory", ["layers"], restack);
+  follow("memory", ["tree"], () => { if (memory.isOfSites) restack(); });
   follow("memory", ["size"], drawMemory);
   byId("phases").onclick = (event) => {
     const phase = D.phases[event.target.dataset.at];
