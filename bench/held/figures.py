@@ -22,18 +22,28 @@ def _lost(figures: Mapping[str, Any]) -> str:
     return f"{figures['lost_blocks']:,} ({units.size(figures['lost_bytes'])})"
 
 
+def _leaked(figures: Mapping[str, Any]) -> str:
+    """By chap; those that glibc keeps as free are told apart."""
+    if not figures:
+        return "not run"
+    cached = figures["cached_blocks"]
+    return f"{figures['leaked_blocks']:,}" + (f" ({cached:,} of them free)" if cached else "")
+
+
 def _programs(result: Mapping[str, Any]) -> list[str]:
+    has_chap = any(one.get("chap") for one in result["programs"].values())
     rows = []
     for name, one in result["programs"].items():
         snapshot = one["snapshot"]
+        witnesses = [_lost(one["memcheck"]), *([_leaked(one.get("chap", {}))] if has_chap else [])]
         if "problem" in snapshot:
-            rows.append([name, "–", snapshot["problem"], _lost(one["memcheck"]), "–"])
+            rows.append([name, "–", snapshot["problem"], *witnesses, "–"])
             continue
         whole = f"{snapshot['blocks']:,} ({units.size(snapshot['bytes'])})"
-        stopped = units.duration(snapshot["stopped_ns"])
-        rows.append([name, whole, _lost(snapshot), _lost(one["memcheck"]), stopped])
-    heads = ["program", "live blocks", "lost, by the snapshot", "lost, by memcheck", "stood still"]
-    return markdown.table(heads, rows, "lrrrr")
+        rows.append([name, whole, _lost(snapshot), *witnesses, units.duration(snapshot["stopped_ns"])])
+    witnesses = ["lost, by memcheck", *(["leaked, by chap"] if has_chap else [])]
+    heads = ["program", "live blocks", "lost, by the snapshot", *witnesses, "stood still"]
+    return markdown.table(heads, rows, "l" + "r" * (len(heads) - 1))
 
 
 def _running(result: Mapping[str, Any]) -> list[str]:

@@ -3,8 +3,9 @@
 """What snapshots say of healthy programs, beside Valgrind, and what a snapshot costs.
 
 Each program does a task alone under `record --snapshot end`; those that Valgrind runs in time are run under
-its memcheck as well. Then heaps of growing size are looked at while their program runs. The raw figures go to
-OUTPUT/held.json; what is not installed is left out.
+its memcheck as well, and chap looks at a core of each if --chap says where it is. Then heaps of growing size
+are looked at while their program runs. The raw figures go to OUTPUT/held.json; what is not installed is left
+out.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from heapwright.measure import machine
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
 import sources  # noqa: E402
+from chap import leaked_by  # noqa: E402
 
 COLLECTOR = project / "build/release/bin/heapwright-collect"
 LIMIT_S = 120
@@ -149,13 +151,17 @@ def of_planted(work: Path) -> dict[str, Any]:
     }
 
 
-def of_programs(work: Path) -> dict[str, Any]:
+def of_programs(work: Path, chap: Path | None) -> dict[str, Any]:
     found = {}
     for name, parts in PROGRAMS.items():
         line = [part.replace("{work}", str(work)) for part in parts]
         if shutil.which(line[0]) is None:
             continue
-        found[name] = {"snapshot": snapshot_of(line, work), "memcheck": memcheck_of(line)}
+        found[name] = {
+            "snapshot": snapshot_of(line, work),
+            "memcheck": memcheck_of(line),
+            "chap": leaked_by(chap, line, work, LIMIT_S),
+        }
         print(name, found[name], flush=True)
     return found
 
@@ -197,6 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=sources.raw_results())
     parser.add_argument("--turns", type=int, default=3, help="snapshots of each running program")
+    parser.add_argument("--chap", type=Path, help="the program chap; without it, it is not run")
     options = parser.parse_args()
     described = machine.describe()
     with tempfile.TemporaryDirectory() as place:
@@ -206,7 +213,7 @@ def main() -> int:
             "machine": described,
             "sources": sources.stamp("held"),
             "planted": of_planted(work),
-            "programs": of_programs(work),
+            "programs": of_programs(work, options.chap),
             "running": [of_running(work, blocks, options.turns) for blocks in BLOCKS_OF_RUNNING],
         }
     (options.output / "held.json").write_text(json.dumps(document, indent=1) + "\n")
