@@ -11,6 +11,7 @@ import heapwright
 import jsonschema
 import pytest
 from heapwright import explain
+from heapwright.explain import leaks
 from heapwright.model import Filter
 from heapwright.model.suppressions import expression, parse
 from test_explain import SCHEMA, printed
@@ -234,3 +235,23 @@ def test_of_several_that_may_leak_the_first_stands_for_all(tmp_path: Path) -> No
     assert said.startswith(
         "64 blocks (64.0 KiB) of server+0x2000, and blocks of 4 other sites, allocated throughout"
     )
+
+
+def _sign_of(name: str, size: int) -> dict[str, Any]:
+    return {
+        "site": hash(name), "name": name, "function": name, "live_bytes": size, "live_blocks": 99,
+        "confidence": "possible", "slope_bytes_per_s": 0, "verdict": "", "kept_free_bytes": 0,
+    }  # fmt: skip
+
+
+def test_sites_that_leak_little_each_and_pin_much_together_are_one_finding() -> None:
+    """Each is below a hundredth of the peak, and shares its pages with the others."""
+    of_four = [_sign_of(name, 70_000) for name in "abcd"]
+    answer = {
+        "signs": of_four, "sites": of_four, "live_bytes": 280_000, "share_of_peak": 0.03, "live_at": "end",
+        "kept_together_bytes": 6 << 20,
+    }  # fmt: skip
+    (told,) = leaks.QUESTION.findings(answer)
+    assert "of a, and blocks of 3 other sites," in told.text
+    assert "they also keep 6.00 MiB of free memory resident" in told.text
+    assert not leaks.QUESTION.findings({**answer, "share_of_peak": 0.005})

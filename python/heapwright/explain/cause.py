@@ -142,6 +142,11 @@ def keeps_free_memory(report: Report) -> bool:
     return _source(report).verdict == "fragmented"
 
 
+def joint_of(report: Report) -> JointPins | None:
+    """The sites that pin free memory together; None: no group does."""
+    return _source(report).joint
+
+
 def _cause(source: _Source, _: Answer) -> str:
     """The kind with most bytes among those in the verdict; "" if it names none."""
     if source.kinds is None:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from heapwright.explain import coverage, growth, holders, leak_signs, pool_names
+from heapwright.explain import cause, coverage, growth, holders, leak_signs, pool_names
 from heapwright.explain.cause_words import WORTH_BYTES
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
@@ -58,6 +58,7 @@ class _Leaks:
         slopes = Growth(report) if sure else None
         verdicts = holders.Verdicts(report) if sure else None
         kept = _kept_free(report) if sure else {}
+        self.kept_together_bytes = _kept_together(report, sure, kept)
         is_end = self.live_at == coverage.AT_END
         self._report = report
         self._stayed = [
@@ -103,6 +104,14 @@ def _kept_free(report: Report) -> dict[int, int]:
     return {pin.site: max(pin.pinned_bytes, pin.held_bytes) for pin in report.facts.pins if pin.scan == scan}
 
 
+def _kept_together(report: Report, sure: Iterable[int], kept: dict[int, int]) -> int:
+    """What the blocks of all sites with a sign keep: of a page with blocks of two, neither alone does."""
+    numbers = set(sure)
+    alone = sum(kept.get(number, 0) for number in numbers)
+    joint = cause.joint_of(report) if len(numbers) > 1 else None
+    return max(alone, joint.pinned_bytes) if joint is not None and numbers.issuperset(joint.sites) else alone
+
+
 def _notes(answer: Answer) -> list[str]:
     if not answer["suppressed_blocks"]:
         return []
@@ -121,9 +130,12 @@ def _when_paused(answer: Answer) -> str:
 
 def _findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
-    signs = [sign for sign in answer["signs"] if _is_told(sign, answer)]
-    likely = [sign for sign in signs if sign["confidence"] == leak_signs.LIKELY]
-    found = [_sign(sign) for sign in likely[:_SIGNS]] or [_sign(sign, len(signs) - 1) for sign in signs[:1]]
+    signs = answer["signs"] if _is_told(answer["signs"], answer) else []
+    likely = [sign for sign in signs if sign["confidence"] == leak_signs.LIKELY and _is_told([sign], answer)]
+    together = answer["kept_together_bytes"]
+    found = [_sign(sign) for sign in likely[:_SIGNS]]
+    if not likely:
+        found = [_sign(sign, len(signs) - 1, together) for sign in signs[:1]]
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
         return found
     site = answer["sites"][0]
@@ -137,9 +149,11 @@ def _findings(answer: Answer) -> list[Finding]:
     return [*found, Finding(answer["share_of_peak"] * weight, text)]
 
 
-def _is_told(sign: Answer, answer: Answer) -> bool:
-    of_peak = answer["share_of_peak"] * share(sign["live_bytes"], answer["live_bytes"])
-    return bool(sign["live_bytes"] >= _LEAST_BYTES and of_peak >= _LEAST_SHARE)
+def _is_told(signs: Sequence[Answer], answer: Answer) -> bool:
+    """Whether they hold enough together."""
+    held = sum(sign["live_bytes"] for sign in signs)
+    of_peak = answer["share_of_peak"] * share(held, answer["live_bytes"])
+    return bool(held >= _LEAST_BYTES and of_peak >= _LEAST_SHARE)
 
 
 def _without_snapshot(is_likely: bool) -> str:
@@ -151,12 +165,12 @@ def _without_snapshot(is_likely: bool) -> str:
     return f"{said}; --snapshot end tells who holds them"
 
 
-def _sign(sign: Answer, others: int = 0) -> Finding:
-    """others: sites for which it stands."""
+def _sign(sign: Answer, others: int = 0, together_bytes: int = 0) -> Finding:
+    """others: sites for which it stands; together_bytes: what all of them keep."""
     rising = sign["slope_bytes_per_s"]
     slope = f", growing by {units.rate(rising)} at the end" if rising > 0 else ""
     is_likely = sign["confidence"] == leak_signs.LIKELY
-    kept = sign["kept_free_bytes"]
+    kept = together_bytes if others else sign["kept_free_bytes"]
     pins = f"; they also keep {units.size(kept)} of free memory resident" if kept >= WORTH_BYTES else ""
     also = f", and blocks of {units.counted(others, 'other site')}," if others else ""
     text = (
@@ -192,6 +206,11 @@ QUESTION = Question(
         Column("suppressed_bytes", "bytes", sampled=OPEN),
         Column("suppressed_blocks", sampled=OPEN),
         Column("share_of_peak", "share"),
+        Column(
+            "kept_together_bytes",
+            "bytes",
+            about="Free memory that the blocks of all signs keep, also on pages that several of them share.",
+        ),
     ),
     (
         sites(
