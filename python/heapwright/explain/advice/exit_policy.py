@@ -59,6 +59,7 @@ work(table);""",
     after="""\
 static heapwright::lives_until_exit<Table> table(heapwright::exit_policy::bury);
 work(*table);""",
+    change="exit_policy",
     unsampled="finding runs of frees takes every call",
     stands_beside=True,
 )
