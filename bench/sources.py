@@ -97,6 +97,7 @@ measured = {
         "include/heapwright",
     ),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
+    "first": ("python/heapwright/explain", "bench/first"),
     "apply": ("src/apply", "src/unwind", "bench/apply"),
     "tried": ("src/apply", "python/heapwright/trial", "bench/tried"),
     "count": ("src/count", "src/counters", "src/record", "bench/count/pairs.cpp"),
