@@ -15,6 +15,7 @@
 #include "heap/base/messages.hpp"
 #include "heap/front/allocate.hpp"
 #include "heap/service/maintenance.hpp"
+#include "heap/threads/heap_object.hpp"
 #include "heapwright/heap.h"
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
@@ -71,7 +72,8 @@ Waiting* take_locked(Lane& lane) noexcept {
 void release(Waiting* block) noexcept {
   block->mark = 0;
   waiting_bytes.fetch_sub(heap::usable_bytes(block), std::memory_order_relaxed);
-  heapwright_heap_free(nullptr, block);
+  // By its heap: without it, the heap would make a cache for this thread, which a fork may wait for.
+  heapwright_heap_free(heap::heap_of(heap::head_line_of(block)), block);
 }
 
 bool release_all(Waiting* block) noexcept {

@@ -13,7 +13,6 @@
 
 #include "apply/remedies.hpp"
 #include "apply/site_heaps.hpp"
-#include "heap/front/forks.hpp"
 
 namespace heapwright::apply {
 namespace {
@@ -28,7 +27,6 @@ void begin() {
     made->remedies[0].kind = RemedyKind::defer;
     std::strcpy(made->remedies[0].site, "site");
     EXPECT_TRUE(make_site_heaps(*made));
-    heap::handle_forks();
     start_deferring();
     return made;
   }();
