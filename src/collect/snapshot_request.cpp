@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <string_view>
@@ -30,6 +31,14 @@ std::string target_of(const std::string& link) {
   char path[4096];
   const ssize_t length = readlink(link.c_str(), path, sizeof path);
   return std::string(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+}
+
+// Its list of mappings may not be opened, whatever the permissions of the file say.
+bool is_anothers(std::uint32_t process) {
+  const int file = open((folder_of(process) + "/maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return errno == EACCES || errno == EPERM;
+  close(file);
+  return false;
 }
 
 // The inode of the session that a process maps; 0: none.
@@ -106,7 +115,7 @@ int report_snapshot(std::int32_t process) {
   const auto number = static_cast<std::uint32_t>(process);
   const std::string who = "process " + std::to_string(process);
   if (access(folder_of(number).c_str(), F_OK) != 0) throw UsageError("there is no " + who);
-  if (access((folder_of(number) + "/maps").c_str(), R_OK) != 0) {
+  if (is_anothers(number)) {
     throw UsageError(who + " belongs to another user: ask as that user, or as root");
   }
   const std::uint64_t session = session_of(number);

@@ -298,6 +298,19 @@ def test_processes_that_cannot_be_looked_at_are_told_in_one_line(tmp_path: Path)
     assert snapshot(alone.pid).stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_another_users_process_is_told_from_one_that_is_not_recorded(tmp_path: Path) -> None:
+    with recorded(tmp_path) as program:
+        program.say("keep 10")
+        said = f"heapwright: process {program.pid} belongs to another user: ask as that user, or as root"
+        done = subprocess.run(
+            [collector, "--snapshot-of", str(program.pid)],
+            capture_output=True, text=True, timeout=60, check=False, user=65534, group=65534,
+        )  # fmt: skip
+        program.end()
+    assert (done.returncode, done.stderr.strip()) == (2, said)
+
+
 @pytest.mark.parametrize("rounds", [12, pytest.param(500, marks=pytest.mark.full)])
 def test_a_killed_collector_leaves_the_program_running(tmp_path: Path, rounds: int) -> None:
     """Killed at any time of a snapshot, often while the program stands still."""
