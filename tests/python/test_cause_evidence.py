@@ -104,7 +104,9 @@ def test_what_keeps_huge_pages_away(family: str, settings: dict[str, str], what:
 
 def test_what_is_the_recorders_is_named_in_the_sentence() -> None:
     of = answer("glibc", "", live=64 * MEBIBYTE)
-    of |= dict.fromkeys(("free_bytes", "lasted_ns", "taken_again_bytes", "soon_ns", "time_ns"), 0)
+    of |= dict.fromkeys(
+        ("free_bytes", "lasted_ns", "taken_again_bytes", "soon_ns", "time_ns", "huge_bytes"), 0
+    )
     of |= {"unknown_because": "", "has_unseen_calls": False, "verdict": "nothing", "holders": []}
     assert "64.0 MiB resident at 0 ns, 3.00 MiB of it the recorder's, 64.0 MiB live" in cause_words.sentence(
         of | {"recorder_bytes": 3 * MEBIBYTE}

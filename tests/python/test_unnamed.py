@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 from heapwright.explain.advice import containers
-from heapwright.explain.advice.evidence import _IS_POOL
+from heapwright.explain.pool_names import is_pool
 from heapwright.model import libraries, plumbing
 from heapwright.model.funnels import speaks_of_allocating
-from heapwright.model.names import bare_name, short_name
+from heapwright.model.names import short_name
 from heapwright.model.symbols import Location
 from heapwright.model.unnamed import _HEADERS, Unnamed
 from heapwright.model.unnamed_metadata import unnamed_metadata
@@ -99,7 +99,7 @@ def test_a_hash_is_of_the_same_kind(unnamed: Unnamed, function: str, file: str, 
     assert containers.kind_of(hashed) == containers.kind_of(named)
     if not plumbing.is_plumbing(named):
         assert speaks_of_allocating([hashed]) == speaks_of_allocating([named])
-    assert bool(_IS_POOL.search(bare_name(hashed.function))) == bool(_IS_POOL.search(bare_name(function)))
+    assert is_pool(hashed.function) == is_pool(function)
     assert (hashed.line, bool(hashed.file)) == (1 if file else 0, bool(file))
     assert unnamed.location(named, "") == hashed
 

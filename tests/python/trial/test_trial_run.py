@@ -28,6 +28,7 @@ while True:
     if len(held) != wanted:
         held = b""
         held = b"x" * wanted
+        (folder / "holds").touch()
     time.sleep(0.005)
 """
 
@@ -79,7 +80,9 @@ def test_a_server_is_started_loaded_and_stopped(tmp_path: Path) -> None:
         SERVES,
         folder,
         ready=f"test -e {folder}/ready",
-        load=f"touch {folder}/load; sleep 0.5; rm {folder}/load; echo 12.5 req/s",
+        # It holds that for longer than it takes to fill it, and so for all of the second half.
+        load=f"cd {folder}; rm -f holds; touch load; n=50; until test -e holds; do sleep .01; n=$((n+1)); done; "
+        "while test $n -gt 0; do sleep .01; n=$((n-1)); done; rm load; echo 12.5 req/s",
         metric="cat",
         idle_s=0.3,
     )
