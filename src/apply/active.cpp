@@ -18,6 +18,7 @@
 #include "apply/next_functions.hpp"
 #include "apply/remedy_file.hpp"
 #include "apply/site_heaps.hpp"
+#include "apply/watch_page.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/front/forks.hpp"
 
@@ -58,6 +59,7 @@ void handle_all_forks() noexcept {
   pthread_atfork(lock_kept_blocks, unlock_kept_blocks, [] {
     reset_kept_blocks_in_child();
     stop_deferring_in_child();
+    leave_watch_page_in_child();
     forget_arming_thread();
   });
 }
@@ -72,6 +74,7 @@ bool begin_sites(const char* path) noexcept {
     say(path, "no address space for its heaps", 0);
     return false;
   }
+  prepare_watch_page(remedies);
   handle_all_forks();
   arm_loaded(remedies);
   return true;
@@ -118,6 +121,7 @@ void begin() noexcept {
 
 // After the program's own destructors and exit handlers.
 [[gnu::destructor]] void at_unload() {
+  close_watch_page();
   if (!prints_statistics) return;
   print_statistics(remedies);
   if (skipped_frees() != 0) {

@@ -11,6 +11,7 @@
 #include "apply/deferred_frees.hpp"
 #include "apply/remedy_file.hpp"
 #include "apply/sites.hpp"
+#include "apply/watch_page.hpp"
 #include "heap/base/messages.hpp"
 #include "platform/raw_syscall.hpp"
 #include "unwind/program_headers.hpp"
@@ -122,6 +123,7 @@ void arm(const Remedies& remedies, const Stack& stack, ArmedStack& into) noexcep
   }
   into.frame_count = stack.frame_count;
   if (remedies.remedies[stack.remedy].kind == RemedyKind::defer) start_deferring();
+  publish_watch_page();
 }
 
 }  // namespace

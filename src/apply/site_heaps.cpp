@@ -10,6 +10,7 @@
 #include "apply/nearly_all.hpp"
 #include "apply/remedy_file.hpp"
 #include "apply/resident.hpp"
+#include "apply/watch_page.hpp"
 #include "heap/base/clock.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
@@ -42,11 +43,6 @@ struct SiteHeap {
   bool may_be_in_vain;  // nearly_all.hpp
   std::atomic<bool> is_in_vain;
   KeptBlocks kept;
-  std::atomic<std::uint64_t> made;
-  std::atomic<std::uint64_t> reused;
-  // The program's allocator's: for want of memory, and since the site is segregated in vain.
-  std::atomic<std::uint64_t> refused;
-  std::atomic<std::uint64_t> left;
   heap::Lock look_lock;
   std::uint64_t next_look_ns;
   NearlyAll nearly_all;
@@ -59,6 +55,12 @@ bool is_large(const heap::UnitLine* line) noexcept {
   return line != nullptr && line->kind == heap::UnitKind::large;
 }
 
+std::uint32_t number_of(const SiteHeap& site) noexcept {
+  return static_cast<std::uint32_t>(&site - site_heaps);
+}
+
+counters::RemedyCounters& counters_of(const SiteHeap& site) noexcept { return watched(number_of(site)); }
+
 // The remedy's heap that a block is in; nullptr: it is none's, as after a look-up that needed a block.
 SiteHeap* owner_of(const heap::UnitLine* line) noexcept {
   if (line == nullptr) return nullptr;
@@ -69,6 +71,32 @@ SiteHeap* owner_of(const heap::UnitLine* line) noexcept {
   return nullptr;
 }
 
+// The levels that others read, and whether the site is to be left alone. Its time grows with the heap.
+void look_at_locked(SiteHeap& site) noexcept {
+  const heapwright_heap_statistics sums = statistics_of(number_of(site));
+  counters::RemedyCounters& row = counters_of(site);
+  row.deferred.store(deferred_frees(number_of(site)), std::memory_order_relaxed);
+  row.live_blocks.store(sums.live_blocks - site.kept.count, std::memory_order_relaxed);
+  row.live_bytes.store(sums.live_bytes - site.kept.bytes, std::memory_order_relaxed);
+  row.held_bytes.store(sums.slab_bytes + sums.large_bytes, std::memory_order_relaxed);
+  row.looked_ns.store(heap::coarse_ns(), std::memory_order_relaxed);
+  if (!site.may_be_in_vain) return;
+  const std::uint64_t resident = resident_bytes();
+  if (resident != 0 && site.nearly_all.look(sums.live_bytes - sums.large_bytes, resident)) {
+    site.is_in_vain.store(true, std::memory_order_relaxed);
+  }
+}
+
+void look_if_due(SiteHeap& site) noexcept {
+  if (!site.look_lock.try_lock()) return;
+  const std::uint64_t now_ns = heap::coarse_ns();
+  if (now_ns >= site.next_look_ns) {
+    site.next_look_ns = now_ns + ns_between_looks;
+    look_at_locked(site);
+  }
+  site.look_lock.unlock();
+}
+
 void release_to_heap(SiteHeap* site, void* block) noexcept {
   // The clock is read rarely.
   constexpr std::uint32_t releases_between_looks = 64;
@@ -76,7 +104,9 @@ void release_to_heap(SiteHeap* site, void* block) noexcept {
   heapwright_heap_free(site == nullptr ? nullptr : site->heap, block);
   const std::uint32_t count = releases.load(std::memory_order_relaxed) + 1;
   releases.store(count, std::memory_order_relaxed);
-  if (count % releases_between_looks == 0) heap::give_back_if_due();
+  if (count % releases_between_looks != 0) return;
+  heap::give_back_if_due();
+  if (site != nullptr) look_if_due(*site);
 }
 
 // At most a quarter larger than what is wanted.
@@ -93,7 +123,7 @@ void* take_kept(SiteHeap& site, std::size_t bytes) noexcept {
     std::memmove(&kept.blocks[i - 1], &kept.blocks[i], (kept.count - (i - 1)) * sizeof(void*));
   }
   kept.lock.unlock();
-  if (found != nullptr) site.reused.fetch_add(1, std::memory_order_relaxed);
+  if (found != nullptr) counters::add(counters_of(site).reused, 1);
   return found;
 }
 
@@ -125,36 +155,21 @@ void keep(SiteHeap& site, void* block) noexcept {
   for (std::size_t i = 0; i < surplus_count; ++i) release_to_heap(&site, surplus[i]);
 }
 
-void look_whether_in_vain(SiteHeap& site) noexcept {
-  if (!site.look_lock.try_lock()) return;
-  const std::uint64_t now_ns = heap::coarse_ns();
-  if (now_ns >= site.next_look_ns) {
-    site.next_look_ns = now_ns + ns_between_looks;
-    heapwright_heap_statistics sums{};
-    heapwright_heap_get_statistics(site.heap, &sums);
-    const std::uint64_t resident = resident_bytes();
-    if (resident != 0 && site.nearly_all.look(sums.live_bytes - sums.large_bytes, resident)) {
-      site.is_in_vain.store(true, std::memory_order_relaxed);
-    }
-  }
-  site.look_lock.unlock();
-}
-
 void* noted(SiteHeap& site, void* block, int before) noexcept {
   if (block == nullptr) {
     errno = before;  // the program's allocator is asked next
-    site.refused.fetch_add(1, std::memory_order_relaxed);
+    counters::add(counters_of(site).refused, 1);
     return nullptr;
   }
-  constexpr std::uint64_t blocks_between_looks = 4096;
-  const std::uint64_t made = site.made.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (site.may_be_in_vain && made % blocks_between_looks == 0) look_whether_in_vain(site);
+  constexpr std::uint64_t blocks_between_looks = 1024;
+  const std::uint64_t made = counters_of(site).made.fetch_add(1, std::memory_order_relaxed);
+  if (made % blocks_between_looks == 0) look_if_due(site);
   return block;
 }
 
 bool is_left(SiteHeap& site) noexcept {
   if (!site.is_in_vain.load(std::memory_order_relaxed)) return false;
-  site.left.fetch_add(1, std::memory_order_relaxed);
+  counters::add(counters_of(site).left, 1);
   return true;
 }
 
@@ -215,8 +230,7 @@ void release_own(void* block) noexcept {
   if (skips != nullptr && skips(heap::usable_bytes(block))) return;
   const heap::UnitLine* line = heap::head_line_of(block);
   SiteHeap* site = owner_of(line);
-  if (site != nullptr && site->defers_frees &&
-      defer(static_cast<std::uint32_t>(site - site_heaps), block, heap::usable_bytes(block))) {
+  if (site != nullptr && site->defers_frees && defer(number_of(*site), block, heap::usable_bytes(block))) {
     return;
   }
   if (site != nullptr && is_large(line) && may_be_kept(*site, line->large_bytes)) return keep(*site, block);
@@ -244,19 +258,19 @@ heapwright_heap_statistics statistics_of(std::uint32_t remedy) noexcept {
 
 void print_statistics(const Remedies& remedies) noexcept {
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
-    const SiteHeap& site = site_heaps[i];
-    if (site.heap == nullptr) continue;
-    const heapwright_heap_statistics sums = statistics_of(i);
+    if (site_heaps[i].heap == nullptr) continue;
+    look_at_locked(site_heaps[i]);  // the process ends
+    const counters::RemedyCounters& row = watched(i);
     heap::Line line;
-    line.text(name_of(remedies.remedies[i].kind)).text("@").text(remedies.remedies[i].site).text(": ");
-    line.number(site.made.load(std::memory_order_relaxed)).text(" blocks made, ");
-    line.number(site.reused.load(std::memory_order_relaxed)).text(" of them again, ");
-    line.number(deferred_frees(i)).text(" freed later, ");
-    line.number(site.refused.load(std::memory_order_relaxed)).text(" refused, ");
-    line.number(site.left.load(std::memory_order_relaxed)).text(" left; live ");
-    line.number(sums.live_blocks - site.kept.count).text(" blocks, ");
-    line.number(sums.live_bytes - site.kept.bytes).text(" bytes; held ");
-    line.number(sums.slab_bytes + sums.large_bytes).text(" bytes").write();
+    line.text(row.change).text("@").text(row.site).text(": ");
+    line.number(row.made.load(std::memory_order_relaxed)).text(" blocks made, ");
+    line.number(row.reused.load(std::memory_order_relaxed)).text(" of them again, ");
+    line.number(row.deferred.load(std::memory_order_relaxed)).text(" freed later, ");
+    line.number(row.refused.load(std::memory_order_relaxed)).text(" refused, ");
+    line.number(row.left.load(std::memory_order_relaxed)).text(" left; live ");
+    line.number(row.live_blocks.load(std::memory_order_relaxed)).text(" blocks, ");
+    line.number(row.live_bytes.load(std::memory_order_relaxed)).text(" bytes; held ");
+    line.number(row.held_bytes.load(std::memory_order_relaxed)).text(" bytes").write();
   }
 }
 

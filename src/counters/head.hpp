@@ -28,9 +28,10 @@ inline void raise(Counter& most, std::uint64_t value) noexcept {
 }
 
 enum class SectionKind : std::uint32_t {
-  none = 0,   // an unused entry
-  heap = 1,   // heap_section.hpp
-  calls = 2,  // calls_section.hpp
+  none = 0,      // an unused entry
+  heap = 1,      // heap_section.hpp
+  calls = 2,     // calls_section.hpp
+  remedies = 3,  // remedies_section.hpp
 };
 
 struct Section {

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "platform/raw_syscall.hpp"
 
@@ -65,6 +69,41 @@ inline long create_page_of(long process, const char* ending, PageName& name) noe
 
 inline long remove_page(const PageName& name) noexcept {
   return platform::raw_syscall(SYS_unlinkat, AT_FDCWD, platform::raw_argument(name.text));
+}
+
+// Puts a page that is alone in its pages of memory into a file, with its current values. False: it stays as
+// it is, and there is no file.
+inline bool move_into_file(void* page, std::size_t bytes, const char* ending, PageName& name) noexcept {
+  const auto whole = static_cast<long>(bytes);
+  const long at = platform::raw_argument(page);
+  const long process = platform::raw_syscall(SYS_getpid);
+  rlimit limit{};  // writing more than that would end the process
+  if (platform::raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, platform::raw_argument(&limit)) != 0 ||
+      limit.rlim_cur < bytes) {
+    return false;
+  }
+  remove_page(page_name(process, ending));  // of an earlier process
+  const long file = create_page_of(process, ending, name);
+  if (file < 0) return false;
+  bool is_done = platform::raw_syscall(SYS_write, file, at, whole) == whole;
+  if (is_done) {
+    is_done = platform::raw_syscall(SYS_mmap, at, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                                    0) == at;
+  }
+  platform::raw_syscall(SYS_close, file);
+  if (!is_done) remove_page(name);
+  return is_done;
+}
+
+// A forked child must not count in its parent's file.
+inline bool move_out_of_file(void* page, std::size_t bytes) noexcept {
+  const auto whole = static_cast<long>(bytes);
+  const long at = platform::raw_argument(page);
+  const long copy =
+      platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy < 0) return false;
+  std::memcpy(reinterpret_cast<void*>(copy), page, bytes);
+  return platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
 }
 
 // Field 22 of /proc/PID/stat; the parenthesized name before it may contain anything. 0: unknown.

@@ -29,6 +29,8 @@ nb::dict counters_layout() {
   layout["table"] = layout_of<counters::CallTable>();
   layout["timings"] = layout_of<counters::Timings>();
   layout["heap"] = layout_of<counters::HeapSection>();
+  layout["remedies"] = layout_of<counters::RemediesSection>();
+  layout["remedy"] = layout_of<counters::RemedyCounters>();
   return layout;
 }
 
@@ -43,6 +45,11 @@ nb::dict counters_constants() {
   constants["heap_version"] = counters::heap_section_version;
   constants["heap_bytes"] = sizeof(counters::HeapSection);
   constants["remote_free"] = static_cast<std::uint32_t>(counters::Reason::remote_free);
+  constants["remedies_kind"] = static_cast<std::uint32_t>(counters::SectionKind::remedies);
+  constants["remedies_version"] = counters::remedies_section_version;
+  constants["remedies_bytes"] = sizeof(counters::RemediesSection);
+  constants["remedy_bytes"] = sizeof(counters::RemedyCounters);
+  constants["most_remedy_rows"] = counters::most_remedy_rows;
   constants["calls_kind"] = static_cast<std::uint32_t>(counters::SectionKind::calls);
   constants["calls_version"] = counters::calls_section_version;
   constants["calls_bytes"] = sizeof(counters::CallsSection);

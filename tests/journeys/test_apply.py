@@ -9,6 +9,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -300,3 +301,64 @@ def test_what_keep_cannot_do_is_told_in_one_line(
     assert run_command(["keep", str(trace), *words]) == 2
     assert "libheapwright-apply.so is not installed" in capsys.readouterr().err
     assert not (tmp_path / "r.toml").exists()
+
+
+def page_of(process: int) -> Path:
+    return Path(f"/dev/shm/heapwright-{process}.apply")
+
+
+def test_top_shows_what_a_remedy_does_and_the_page_goes_with_the_process(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remedy = kept(record, tmp_path, ["segregate@survivor"], "keeps_memory", "alike")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_APPLY": str(remedy)}
+    line = [str(programs / "keeps_memory"), "alike"]
+    with subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL) as process:
+        page = page_of(process.pid)
+        deadline_s = time.monotonic() + 60
+        rows: list[dict[str, object]] = []
+        while not (rows and rows[0]["made"] == 10_000) and time.monotonic() < deadline_s:
+            capsys.readouterr()
+            assert run_command(["top", "--once", "--json", "--interval", "0.1s", str(process.pid)]) == 0
+            rows = json.loads(capsys.readouterr().out).get("remedies", [])
+        assert [row["remedy"] for row in rows] == ["segregate@survivor"]
+        assert rows[0]["refused"] == rows[0]["left"] == 0 and rows[0]["held_bytes"]
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert not page.exists()
+    with subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL) as process:
+        page = page_of(process.pid)
+        while not page.exists() and process.poll() is None:
+            time.sleep(0.005)
+        process.kill()
+    assert page.exists()  # the next top removes it
+    page.unlink()
+
+
+@pytest.mark.parametrize(("before", "pages"), [("true", 1), ("ulimit -f 2", 0)])
+def test_only_the_remedys_program_has_a_page_and_none_where_files_are_small(
+    record: Record, tmp_path: Path, before: str, pages: int
+) -> None:
+    """A file that is too large for the limit would end the program."""
+    remedy = kept(record, tmp_path, ["segregate@survivor"], "keeps_memory", "alike")
+    run = f"{before}; {programs}/keeps_memory alike > /dev/null & sleep 1; ls /dev/shm; wait $! && echo done $$ $!"
+    done = Applied(remedy, Path("/bin/bash"), "-c", run)
+    *files, last = done.output.splitlines()
+    word, shell, process = last.split()
+    assert (done.code, word) == (0, "done")
+    assert files.count(f"heapwright-{process}.apply") == pages
+    assert f"heapwright-{shell}.apply" not in files
+
+
+def test_forked_children_leave_no_page_behind(record: Record, tmp_path: Path) -> None:
+    plugin = programs / "plugin.so"
+    remedy = kept(record, tmp_path, ["segregate@in_plain"], "applied_storm", 300, plugin)
+    before = set(Path("/dev/shm").glob("heapwright-*.apply"))
+    done = Applied(remedy, "applied_storm", 1000, plugin)
+    assert done.code == 0 and done.figures("segregate@in_plain")["made"], done.errors
+    assert not [
+        page for page in set(Path("/dev/shm").glob("heapwright-*.apply")) - before if not is_alive(page)
+    ]
+
+
+def is_alive(page: Path) -> bool:
+    return Path(f"/proc/{page.name.removeprefix('heapwright-').removesuffix('.apply')}").exists()

@@ -164,6 +164,7 @@ class Board(App[None]):
         if told_of != self._told_of:  # another process was selected meanwhile
             document.pop("process", None)
             document.pop("growing", None)
+            document.pop("remedies", None)
         self._history.add(document["processes"])
         self._has_looked = True
         if not self._is_frozen:
@@ -268,6 +269,8 @@ class Board(App[None]):
             parts.append(show.process_lines(self._document["process"], self._document["lately"]))
         if "growing" in self._document:
             parts += [Text(), show.growing_lines(self._document["growing"])]
+        if "remedies" in self._document:
+            parts += [Text(), show.remedy_lines(self._document["remedies"])]
         return Group(*parts)
 
     async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:

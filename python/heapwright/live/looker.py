@@ -59,5 +59,7 @@ class Looker:
             document["lately"] = {"calls": lately.by_function, "sizes": figures.size_rows(lately.sizes)}
             if growing := self._growing.of(process):
                 document["growing"] = growing
+        if remedies := now.remedies.get(process):
+            document["remedies"] = [one._asdict() for one in remedies]
         self._last = now
         return document

@@ -93,6 +93,21 @@ class HeapFigures(NamedTuple):
     remote_frees: int | None
 
 
+class RemedyFigures(NamedTuple):
+    """What one remedy does. The levels are as of looked_ns, 0: never yet; the others only grow."""
+
+    remedy: str  # as try takes it
+    made: int
+    reused: int
+    deferred: int
+    refused: int
+    left: int
+    live_blocks: int
+    live_bytes: int
+    held_bytes: int
+    looked_ns: int
+
+
 class Page(NamedTuple):
     """What one file says."""
 
@@ -102,6 +117,7 @@ class Page(NamedTuple):
     process_start_ticks: int
     calls: Calls | None
     heap: HeapFigures | None
+    remedies: tuple[RemedyFigures, ...] | None = None
 
 
 class _Section(NamedTuple):
@@ -191,6 +207,7 @@ def parse_page(path: str, size: int, read: Read, keeper: tuple[int, int] | None 
         number(head, "head", "process_start_ticks"),
         _find(path, sections, "calls", lambda section: _read_calls(path, section, page_bytes, read, keeper)),
         _find(path, sections, "heap", lambda section: _read_heap(path, section, read)),
+        _find(path, sections, "remedies", lambda section: _read_remedies(path, section, page_bytes, read)),
     )
 
 
@@ -360,3 +377,21 @@ def _read_heap(path: str, section: _Section, read: Read) -> HeapFigures:
         number(data, "heap", "dirty_bytes") if is_settled else None,
         remote_frees if is_settled else None,
     )
+
+
+def _read_remedies(path: str, section: _Section, page_bytes: int, read: Read) -> tuple[RemedyFigures, ...]:
+    """Those with a site."""
+    data = read(section.offset, CONSTANTS["remedies_bytes"])
+    count = number(data, "remedies", "row_count")
+    offset, row_bytes = (number(data, "remedies", name) for name in ("rows_offset", "row_bytes"))
+    if row_bytes < CONSTANTS["remedy_bytes"] or count > CONSTANTS["most_remedy_rows"]:
+        raise PageError(f"{path} is damaged: its rows of remedies have another format")
+    if offset + count * row_bytes > page_bytes:
+        raise PageError(f"{path} is damaged: its rows of remedies are outside the file")
+    rows = (read(offset + at * row_bytes, row_bytes) for at in range(count))
+    return tuple(_remedy(row) for row in rows if len(row) == row_bytes and row[0])
+
+
+def _remedy(row: bytes) -> RemedyFigures:
+    name = f"{text(row, 'remedy', 'change')}@{text(row, 'remedy', 'site')}"
+    return RemedyFigures(name, *(number(row, "remedy", field) for field in RemedyFigures._fields[1:]))

@@ -20,7 +20,7 @@ from heapwright.live.processes import has_mapped, is_alive, listed_processes
 FOLDER = Path("/dev/shm")
 # Beyond the numbers that an image gives the pages of those before it.
 FIRST_TAKEN = 10_000
-_NAME = re.compile(r"heapwright-(\d{1,10})(?:\.calls)?(?:\.\d{1,9})?")
+_NAME = re.compile(r"heapwright-(\d{1,10})(?:\.calls|\.apply)?(?:\.\d{1,9})?")
 # A process opens its file before it maps it.
 _YOUNG_S = 2.0
 # How long one look removes what dead processes left: they may be many, and others may wait for them.

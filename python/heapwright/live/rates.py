@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from heapwright.live import figures
 from heapwright.live.choice import name_of
 from heapwright.live.layout import FUNCTIONS
-from heapwright.live.page import Calls, HeapFigures, Page
+from heapwright.live.page import Calls, HeapFigures, Page, RemedyFigures
 from heapwright.live.processes import Process, find_process
 
 # What rows are sorted by, the largest first.
@@ -25,16 +26,18 @@ class Reading(NamedTuple):
     heaps: dict[int, HeapFigures]
     names: dict[int, str]
     generations: dict[int, tuple[int, int]]
+    remedies: Mapping[int, tuple[RemedyFigures, ...]] = {}
 
 
 def take(pages: list[Page]) -> Reading:
-    """The figures of these pages; one process may have two, of its calls and of its heap."""
+    """The figures of these pages; one process may have three, of its calls, its heap and its remedies."""
     return Reading(
         time.monotonic_ns(),
         {page.process: page.calls for page in pages if page.calls},
         {page.process: page.heap for page in pages if page.heap},
         {page.process: name_of(page) for page in sorted(pages, key=lambda page: page.calls is not None)},
         {page.process: (page.process_start_ticks, page.generation) for page in pages},
+        {page.process: page.remedies for page in pages if page.remedies},
     )
 
 

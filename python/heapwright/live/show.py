@@ -125,6 +125,28 @@ def growing_lines(growing: _Record) -> RenderableType:
     return Group(Text(f"Growing sites, {until}", style="bold"), table)
 
 
+def remedy_lines(remedies: Sequence[_Record]) -> RenderableType:
+    """What remedies do for call sites."""
+    counts = {
+        "made": "made",
+        "reused": "made again",
+        "deferred": "freed later",
+        "refused": "refused",
+        "left": "left",
+    }
+    shown = [name for name in counts if name == "made" or any(row[name] for row in remedies)]
+    rows = [
+        (
+            *(units.count(row[name]) for name in shown),
+            *(size(row[name]) if row["looked_ns"] else "–" for name in ("live_bytes", "held_bytes")),
+            row["remedy"],
+        )
+        for row in remedies
+    ]
+    headers = (*(counts[name] for name in shown), "live", "held", "remedy")
+    return Group(Text("Remedies", style="bold"), Columns(headers, rows, text_columns=(len(headers) - 1,)))
+
+
 def _lines(record: _Record) -> Iterator[tuple[str, str]]:
     if record["has_own_malloc"]:
         yield "not counted", "the program has its own malloc: calls to it are not seen"

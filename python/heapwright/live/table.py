@@ -72,4 +72,6 @@ def plain_screen(document: dict[str, Any], width: int) -> RenderableType:
         parts += [Text(), show.process_lines(document["process"], document["lately"])]
     if "growing" in document:
         parts += [Text(), show.growing_lines(document["growing"])]
+    if "remedies" in document:
+        parts += [Text(), show.remedy_lines(document["remedies"])]
     return Group(*parts)

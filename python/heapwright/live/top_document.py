@@ -30,6 +30,18 @@ ROW = (
     Column("p99_ns", "maybe"),
 )
 LATELY = (Column("calls", FUNCTION_CALLS), Column("sizes", Many(SIZE)))
+REMEDY = (
+    Column("remedy", "text", about="As try takes it."),
+    Column("made", about="Blocks."),
+    Column("reused", about="Of these, freed ones that had been kept."),
+    Column("deferred", about="Frees that a thread did later."),
+    Column("refused", about="Blocks that the program's allocator made for want of memory."),
+    Column("left", about="The same, since the site holds nearly all of the memory."),
+    Column("live_blocks"),
+    Column("live_bytes"),
+    Column("held_bytes", about="Address space of the site's heap."),
+    Column("looked_ns", about="CLOCK_MONOTONIC of the last three; 0: not yet."),
+)
 DOCUMENT = (
     Column("interval_ns", about="Between the two looks."),
     Column("processes", Many(ROW), about="The largest first, by --sort."),
@@ -40,4 +52,5 @@ OF_ONE = (
     Column("process", CALLS),
     Column("lately", LATELY),
     Column("growing", GROWING, about="If stacks are sampled."),
+    Column("remedies", Many(REMEDY), about="If libheapwright-apply.so applies some."),
 )

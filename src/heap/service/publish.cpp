@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "heap/service/publish.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,40 +39,9 @@ void describe() noexcept {
   head.magic = counters::page_magic;
 }
 
-constexpr auto whole = static_cast<long>(counters_mapped_bytes);
-
-// Moves the page into a file with its current values.
-bool map_file() noexcept {
-  const long process = platform::raw_syscall(SYS_getpid);
-  counters::remove_page(counters::page_name(process));  // of an earlier process
-  const long file = counters::create_page_of(process, "", file_name);
-  if (file < 0) return false;
-  bool is_done =
-      platform::raw_syscall(SYS_write, file, platform::raw_argument(counters_page), whole) == whole;
-  if (is_done) {
-    const long mapped = platform::raw_syscall(SYS_mmap, platform::raw_argument(counters_page), whole,
-                                              PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
-    is_done = mapped == platform::raw_argument(counters_page);
-  }
-  platform::raw_syscall(SYS_close, file);
-  if (!is_done) counters::remove_page(file_name);
-  return is_done;
-}
-
-// A forked child must not count in its parent's file.
-bool map_copy() noexcept {
-  const long copy =
-      platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (copy < 0) return false;
-  std::memcpy(reinterpret_cast<void*>(copy), counters_page, counters_mapped_bytes);
-  const long moved = platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED,
-                                           platform::raw_argument(counters_page));
-  return moved == platform::raw_argument(counters_page);
-}
-
 void publish_file() noexcept {
   counters_page->head.process_start_ticks = counters::process_start_ticks();
-  const bool is_done = map_file();
+  const bool is_done = counters::move_into_file(counters_page, counters_mapped_bytes, "", file_name);
   file_process = is_done ? platform::raw_syscall(SYS_getpid) : 0;
   if (!is_done) Line().text("no counters page: cannot make ").text(file_name.text).write();
 }
@@ -180,7 +148,7 @@ void reopen_counters() noexcept {
   const bool was_published = file_process != 0;
   file_process = 0;
   // Without memory for its own page the child continues in its parent's.
-  if (was_published && !map_copy()) return;
+  if (was_published && !counters::move_out_of_file(counters_page, counters_mapped_bytes)) return;
   begin_at_zero();
   if (was_published) publish_file();
 }

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from heapwright.live.layout import CONSTANTS, FIELDS
-from heapwright.live.page import Page, parse_page
+from heapwright.live.page import Page, RemedyFigures, parse_page
 
 TABLES_OFFSET = 4096
 
@@ -57,6 +57,32 @@ def make_heap_page(process: int = 1234) -> bytearray:
     put(data, "section", "version", CONSTANTS["heap_version"], section)
     put(data, "section", "offset", CONSTANTS["head_bytes"], section)
     put(data, "section", "bytes", CONSTANTS["heap_bytes"], section)
+    return data
+
+
+def make_apply_page(rows: int = 2, process: int = 1234) -> bytearray:
+    """Remedies segregate@site0 and so on; the counters of each are 100, 101 and so on, plus its number."""
+    head, section_bytes = CONSTANTS["head_bytes"], CONSTANTS["remedies_bytes"]
+    data = bytearray(head + section_bytes + rows * CONSTANTS["remedy_bytes"])
+    put(data, "head", "magic", CONSTANTS["magic"])
+    put(data, "head", "version", CONSTANTS["head_version"])
+    put(data, "head", "page_bytes", len(data))
+    put(data, "head", "process", process)
+    section = FIELDS["head"]["sections"][0]
+    put(data, "section", "kind", CONSTANTS["remedies_kind"], section)
+    put(data, "section", "version", CONSTANTS["remedies_version"], section)
+    put(data, "section", "offset", head, section)
+    put(data, "section", "bytes", len(data) - head, section)
+    put(data, "remedies", "row_count", rows, head)
+    put(data, "remedies", "row_bytes", CONSTANTS["remedy_bytes"], head)
+    put(data, "remedies", "rows_offset", head + section_bytes, head)
+    for row in range(rows):
+        at = head + section_bytes + row * CONSTANTS["remedy_bytes"]
+        for field, name in (("change", b"segregate"), ("site", b"site%d" % row)):
+            offset = at + FIELDS["remedy"][field][0]
+            data[offset : offset + len(name)] = name
+        for number, field in enumerate(RemedyFigures._fields[1:]):
+            put(data, "remedy", field, 100 + number + row, at)
     return data
 
 

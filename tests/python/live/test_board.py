@@ -7,16 +7,19 @@ HEAPWRIGHT_RENEW=1 writes the screens anew.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from counter_page_bytes import make_page, parse, put, table_at
+from counter_page_bytes import make_apply_page, make_page, parse, put, table_at
 from heapwright.live.board import Board
 from heapwright.live.document import describe_calls
 from heapwright.live.page import PageError
+from heapwright.live.table import plain_screen
+from rich.console import Console
 from textual.pilot import Pilot
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
@@ -79,6 +82,8 @@ class Made:
             described = describe_calls(calls)
             document |= {"process": described, "lately": {"calls": described["calls"], "sizes": []}}
             document |= {"growing": {"until_ns": 12_300_000_000, "sites": [GROWING]}}
+            remedies = parse(bytes(make_apply_page())).remedies or ()
+            document |= {"remedies": [one._asdict() for one in remedies]}
         return document
 
 
@@ -130,6 +135,19 @@ def test_what_is_seen(act: Act, width: int) -> None:
 
 def programs(lines: list[str]) -> list[str]:
     return [name for line in lines for name in ("redis", "shop", "倉庫") if name in line]
+
+
+def test_remedies_are_told_of_the_one_process() -> None:
+    console = Console(width=100, file=io.StringIO())
+    console.print(plain_screen(Made().again(7), 100))
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert lines[lines.index("Remedies") + 1 :] == [
+        "made  made again  freed later  refused  left   live   held  remedy",
+        "─" * 75,
+        " 100         101          102      103   104  106 B  107 B  segregate@site0",
+        " 101         102          103      104   105  107 B  108 B  segregate@site1",
+    ]
 
 
 def test_nothing_is_known_before_the_first_look() -> None:

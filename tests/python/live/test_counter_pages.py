@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from counter_page_bytes import make_heap_page, make_page, parse, put, table_at, write
+from counter_page_bytes import make_apply_page, make_heap_page, make_page, parse, put, table_at, write
 from heapwright.live import figures, pages
 from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS, bin_edges
@@ -306,3 +306,27 @@ def test_sums_are_read_again_until_they_are_of_one_moment() -> None:
     heap = parse_page("page", len(data), read).heap
     assert heap is not None
     assert (looks, heap.dirty_bytes) == (3, 1026)
+
+
+def test_a_page_of_remedies_is_read() -> None:
+    page = parse(make_apply_page())
+    assert (page.calls, page.heap) == (None, None)
+    assert page.remedies == (
+        ("segregate@site0", *range(100, 109)),
+        ("segregate@site1", *range(101, 110)),
+    )
+
+
+def test_a_remedy_without_a_site_has_no_row() -> None:
+    data = make_apply_page()
+    data[CONSTANTS["head_bytes"] + CONSTANTS["remedies_bytes"]] = 0
+    remedies = parse(data).remedies
+    assert remedies and [one.remedy for one in remedies] == ["segregate@site1"]
+
+
+@pytest.mark.parametrize(("field", "value"), [("row_count", 17), ("row_bytes", 8), ("rows_offset", 1 << 31)])
+def test_damaged_rows_of_remedies_are_refused(field: str, value: int) -> None:
+    data = make_apply_page()
+    put(data, "remedies", field, value, CONSTANTS["head_bytes"])
+    with pytest.raises(PageError, match="rows of remedies"):
+        parse(data)
