@@ -101,7 +101,7 @@ def test_a_running_program_is_looked_at_on_request(tmp_path: Path) -> None:
 
 def test_two_recordings_are_compared_by_holder(tmp_path: Path) -> None:
     """The program may have another name, and its threads have other numbers."""
-    paths = []
+    paths, said = [], []
     for name, scale in (("old", 500), ("new", 800)):
         shutil.copy(programs / "plants_graph", tmp_path / name)
         paths.append(tmp_path / f"{name}.heapwright")
@@ -109,20 +109,20 @@ def test_two_recordings_are_compared_by_holder(tmp_path: Path) -> None:
             collector,
             "--snapshot",
             "end",
-            "--quiet",
             "--output",
             paths[-1],
             "--",
             tmp_path / name,
             scale,
         ]
-        subprocess.run([str(word) for word in line], capture_output=True, check=True, timeout=60)
+        words = [str(word) for word in line]
+        said.append(subprocess.run(words, capture_output=True, check=True, timeout=60).stderr)
     done = subprocess.run(
         [command, "compare", *paths, "--json"], capture_output=True, check=True, timeout=120
     )
     rows = {row["name"]: row for row in json.loads(done.stdout)["holders"]}
     grown = {f"{name} of the program" for name in ("g_sessions", "g_list", "g_intrusive")}
-    assert rows.keys() == {*grown, "lost"}
+    assert rows.keys() == {*grown, "lost"}, said
     assert rows["g_list of the program"]["difference"] == 300 * 24
     lost = [held(path)["lost_bytes"] for path in paths]
     assert [rows["lost"]["a"], rows["lost"]["b"]] == lost
