@@ -30,12 +30,22 @@ def _ours(name: str, as_is: str, changed: str = "", *remedies: str, **environmen
     return Case(name, f"{{programs}}/{as_is}", remedies, by_hand, environment=environment)
 
 
+_COMPILED = (
+    "g++ -std=c++20 -O2 -g -I{project}/include -DMENDED=$n {project}/examples/journey/server.cpp -o mended-$n"
+)
 _OURS = (
     _ours(
         "a few stay among many that go",
         "changed_loads sessions heap 60",
         "changed_loads sessions segregate 60",
         "segregate@make_session",
+    ),
+    Case(
+        "the journey's server",
+        "{folder}/mended-2",
+        ("segregate@read_session",),
+        "{folder}/mended-3",
+        input=f"for n in 2 3; do {_COMPILED}; done",
     ),
     _ours("survivors on each page", "keeps_memory pinned", "keeps_memory apart"),
     _ours("survivors, more of them", "advice_private_heap as_is", "advice_private_heap fixed"),

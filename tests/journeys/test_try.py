@@ -254,3 +254,30 @@ def test_the_tail_of_heap_calls_is_measured_of_many_calls_with_each_allocator() 
 def test_few_calls_have_no_tail() -> None:
     made = document("--remedy", "on:heapwright", "--runs", "3", "--", "/usr/bin/perl", "-e", "1")
     assert all("call_tail_ns" not in row["figures"] for row in made["remedies"])
+
+
+MISUSES = """
+#include <cstdlib>
+#include <cstring>
+[[gnu::noinline]] char* make_text() { return static_cast<char*>(std::memset(std::malloc(200), 1, 200)); }
+int main() {
+  for (int number = 0; number < 2000; ++number) {
+    char* text = make_text();
+    if (number == 1500) std::memset(text + 208, 7, 8);  // harmless under glibc: the next block's size
+    if (number % 2 != 0) std::free(text);
+  }
+}
+"""
+
+
+def test_a_checked_remedy_tells_a_misuse_that_the_program_has_anyway(tmp_path: Path) -> None:
+    (tmp_path / "misuses.cpp").write_text(MISUSES, encoding="utf-8")
+    program = tmp_path / "misuses"
+    compiler = ["g++", "-O1", "-g", "-fno-builtin", tmp_path / "misuses.cpp", "-o", program]
+    subprocess.run(compiler, check=True, timeout=60)
+    named = ("--remedy", "on:heapwright", "--remedy", "set:glibc.arena_max=1")
+    done = tried(*named, "--runs", 3, "--check", "--", program, code=2)
+    assert "with on:heapwright crashed: SIGABRT: heapwright: write after" in done.stderr
+    assert "set:glibc.arena_max=1: no difference" in " ".join(done.stdout.split())
+    plain = tried(*named, "--runs", 3, "--", program)
+    assert "crashed" not in plain.stdout

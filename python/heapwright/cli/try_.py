@@ -74,6 +74,13 @@ SameOutput = Annotated[
     bool,
     typer.Option("--same-output", help="Compare what the program writes, and its exit code, in all runs."),
 ]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="First run each remedy once while our heap checks its blocks for misuse; with --same-output.",
+    ),
+]
 Idle = Annotated[
     float,
     typer.Option(
@@ -95,6 +102,7 @@ def try_(
     metric: Metric = "",
     better: Better = "",
     same_output: SameOutput = False,
+    check: Check = False,
     idle: Idle = 1.0,
     limit: options.Limit = 600.0,
     unchecked: Unchecked = False,
@@ -110,7 +118,7 @@ def try_(
     repeated_runs.check(1 if runs is None else runs, limit)
     more_is_better = _BETTER[one_of("value of --better", better, _BETTER)] if better else None
     environment = dict(os.environ)
-    plan = Plan(program, environment, while_, ready, metric, idle, limit, same_output)
+    plan = Plan(program, environment, while_, ready, metric, idle, limit, same_output or check)
     try:
         program_file.found(program[0])
         wanted, said = _wanted(file, remedy or [], program, unchecked)
@@ -118,7 +126,13 @@ def try_(
         own_folder.remove_left()
         with endings.taken_back(), progress() as report:
             tried = session.try_all(
-                plan, wanted, runs or 0, more_is_better, report, counter=_counter(program[0])
+                plan,
+                wanted,
+                runs or 0,
+                more_is_better,
+                report,
+                counter=_counter(program[0]),
+                is_checked=check,
             )
     except MeasureError as error:
         raise InputError(str(error)) from None

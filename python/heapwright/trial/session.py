@@ -20,6 +20,8 @@ _BUDGET_S = 20.0
 _MOST_RUNS = 7
 # A remedy that takes so many times as long gets no more runs than a verdict needs.
 _SLOW = 3.0
+# What makes our heap look at each of its blocks; other allocators do not know it.
+_CHECKS = {"HEAPWRIGHT_HEAP_HARDENED": "1"}
 _DIFFERS = "writes something else, or exits with another code, than the program as it is (--same-output)"
 
 # What is running, runs done, total runs.
@@ -72,8 +74,11 @@ def try_all(
     report: Report,
     counter: Counter | None = None,
     runner: Runner = run_once,
+    is_checked: bool = False,
 ) -> Tried:
     """runs 0: as many as take some seconds. Ctrl-C ends it with what was measured so far.
+
+    is_checked: first each way runs once with checks of our heap's blocks; one that fails is not measured.
 
     MeasureError if the program, its load or its metric fails without a remedy.
     """
@@ -84,6 +89,9 @@ def try_all(
     runs = runs or _runs_of(time.monotonic() - begin_s, len(arms))
     tried = Tried(plan, arms, runs, first.unit, _direction(plan, first.unit, more_is_better))
     try:
+        for arm in arms[2:] if is_checked else ():
+            report(f"{arm.way.name}, checked", 0, 0)
+            _check(arm, plan, first, runner)
         for done, (_, _, arm) in enumerate(turns(runs, [None], arms)):
             report(arm.way.name or "as it is", done, runs * len(arms))
             if not _is_slow(arm, arms[0]):
@@ -94,6 +102,15 @@ def try_all(
     except KeyboardInterrupt:
         pass
     return tried
+
+
+def _check(arm: Arm, plan: Plan, first: Run, runner: Runner) -> None:
+    way = arm.way._replace(variables={**arm.way.variables, **_CHECKS})
+    try:
+        if runner(plan, way).output != first.output:
+            arm.failure = _DIFFERS
+    except FailedError as failure:
+        arm.failure = f"{failure} (--check)"
 
 
 def _count_into(arms: Sequence[Arm], plan: Plan, runner: Runner, counter: Counter, report: Report) -> None:

@@ -271,3 +271,23 @@ def test_a_way_with_too_few_timed_calls_is_counted_once() -> None:
     made = counted(counter, plain=forever(*PLAIN), arenas=forever((100, 50)), jemalloc=forever((100, 50)))
     assert "call_tail_ns" not in made["remedies"][1]["figures"]
     assert list(asked) == [1.0, 1.0, 1.0]
+
+
+def test_checked_runs_come_first_and_who_fails_there_is_not_measured() -> None:
+    checked: list[str] = []
+    plain = Runner(plain=forever(*PLAIN), arenas=forever((50, 50)), jemalloc=forever((50, 50)))
+
+    def run(plan: Plan, way: Way) -> Run:
+        if way.variables.get("HEAPWRIGHT_HEAP_HARDENED") != "1":
+            assert len(checked) == 2 or not way.name
+            return plain(plan, way)
+        checked.append(way.name)
+        if way.name == JEMALLOC.name:
+            raise FailedError("crashed: SIGABRT: double free")
+        return Run({"peak_bytes": 900.0 * MIB})
+
+    found = session.try_all(PLAN, [ARENAS, JEMALLOC], 3, None, lambda *_: None, None, run, is_checked=True)
+    rows = document.make(found, document.Said())["remedies"]
+    assert checked == [ARENAS.name, JEMALLOC.name]
+    assert rows[1]["figures"]["peak_bytes"]["high"] == 50 * MIB
+    assert (rows[2]["failure"], rows[2]["figures"]) == ("crashed: SIGABRT: double free (--check)", {})
