@@ -20,8 +20,8 @@ void prepare_watch_page(const Remedies& remedies) noexcept;
 // As soon as a named site may call: other programs that inherit the variables have no file. Again is nothing;
 // one thread at a time.
 void publish_watch_page() noexcept;
-// A child of a fork counts from 0 in memory of its own, and has no file: many children end without exit(), and
-// nobody would remove theirs.
+// A child of a fork counts from 0 in memory of its own, and has no file: many children end without exit(),
+// and nobody would remove theirs.
 void leave_watch_page_in_child() noexcept;
 // Removes the file.
 void close_watch_page() noexcept;
