@@ -31,7 +31,7 @@ class SizeForecast {
   // Before the first event is on disk.
   static constexpr std::uint64_t assumed_bytes_per_event = 8;
   // The end of a file: threads, end mark, and a growing index.
-  static constexpr std::uint64_t tail_bytes = 8192;
+  static constexpr std::uint64_t tail_bytes = 16384;
   static constexpr std::uint64_t bytes_per_index_byte = 128;
 
   std::uint64_t written_bytes_ = 0;
