@@ -97,9 +97,9 @@ def stages(jobs: int, is_whole: bool = True) -> list[Stage]:
         Stage("first C++ units", [first, [*release, "-L", "first"]], 600),
         Stage("build", [["make", "--no-print-directory", "build", "TESTS=ON", f"JOBS={jobs}"]], 3600),
         Stage("C++ units", [[*release, "-LE", "first" if is_whole else "first|full"]], 600),
-        pytest_stage("check scripts", ["tests/tools"], 120, is_whole=is_whole),
+        pytest_stage("check scripts", ["tests/tools"], 300, is_whole=is_whole),
         pytest_stage("Python", ["tests/python"], 600, jobs, is_whole),
-        pytest_stage("journeys", ["tests/journeys"], 1200, jobs, is_whole),
+        pytest_stage("journeys", ["tests/journeys"], 2400, jobs, is_whole),
         *later,
     ]
 
