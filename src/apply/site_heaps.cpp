@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "apply/site_heaps.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -76,8 +77,11 @@ void look_at_locked(SiteHeap& site) noexcept {
   const heapwright_heap_statistics sums = statistics_of(number_of(site));
   counters::RemedyCounters& row = counters_of(site);
   row.deferred.store(deferred_frees(number_of(site)), std::memory_order_relaxed);
-  row.live_blocks.store(sums.live_blocks - site.kept.count, std::memory_order_relaxed);
-  row.live_bytes.store(sums.live_bytes - site.kept.bytes, std::memory_order_relaxed);
+  // Other threads keep and take blocks meanwhile.
+  const std::uint64_t kept_blocks = std::min<std::uint64_t>(site.kept.count, sums.live_blocks);
+  const std::uint64_t kept_bytes = std::min<std::uint64_t>(site.kept.bytes, sums.live_bytes);
+  row.live_blocks.store(sums.live_blocks - kept_blocks, std::memory_order_relaxed);
+  row.live_bytes.store(sums.live_bytes - kept_bytes, std::memory_order_relaxed);
   row.held_bytes.store(sums.slab_bytes + sums.large_bytes, std::memory_order_relaxed);
   row.looked_ns.store(heap::coarse_ns(), std::memory_order_relaxed);
   if (!site.may_be_in_vain) return;

@@ -72,17 +72,18 @@ inline long remove_page(const PageName& name) noexcept {
 }
 
 // Puts a page that is alone in its pages of memory into a file, with its current values. False: it stays as
-// it is, and there is no file.
+// it is, and there is no file. `name` receives the file's, in either case.
 inline bool move_into_file(void* page, std::size_t bytes, const char* ending, PageName& name) noexcept {
   const auto whole = static_cast<long>(bytes);
   const long at = platform::raw_argument(page);
   const long process = platform::raw_syscall(SYS_getpid);
+  name = page_name(process, ending);
   rlimit limit{};  // writing more than that would end the process
   if (platform::raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, platform::raw_argument(&limit)) != 0 ||
       limit.rlim_cur < bytes) {
     return false;
   }
-  remove_page(page_name(process, ending));  // of an earlier process
+  remove_page(name);  // of an earlier process
   const long file = create_page_of(process, ending, name);
   if (file < 0) return false;
   bool is_done = platform::raw_syscall(SYS_write, file, at, whole) == whole;
