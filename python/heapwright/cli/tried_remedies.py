@@ -66,7 +66,8 @@ def _remedy_file(remedy: Remedy, trace: Trace | None) -> Path:
     text = remedy._replace(on="", settings="").text
     if trace is None:
         raise MeasureError(
-            f"{text} cannot be tried without the recording that has its call sites: heapwright try FILE"
+            f"{text} cannot be tried without a recording of this program: heapwright record makes one, "
+            "heapwright try FILE takes it"
         )
     try:
         file = RemedyFile(trace)

@@ -21,17 +21,7 @@ def put(data: bytearray, part: str, field: str, value: int, start: int = 0, inde
 
 def make_page(tables: int = 2, process: int = 1234) -> bytearray:
     """A page of calls whose tables are all 0."""
-    data = bytearray(TABLES_OFFSET + tables * CONSTANTS["table_bytes"])
-    put(data, "head", "magic", CONSTANTS["magic"])
-    put(data, "head", "version", CONSTANTS["head_version"])
-    put(data, "head", "page_bytes", len(data))
-    put(data, "head", "process", process)
-    begin = CONSTANTS["head_bytes"]
-    section = FIELDS["head"]["sections"][0]
-    put(data, "section", "kind", CONSTANTS["calls_kind"], section)
-    put(data, "section", "version", CONSTANTS["calls_version"], section)
-    put(data, "section", "offset", begin, section)
-    put(data, "section", "bytes", len(data) - begin, section)
+    data = _with_section("calls", TABLES_OFFSET + tables * CONSTANTS["table_bytes"], process)
     for field, value in (
         ("functions", CONSTANTS["function_count"]),
         ("bins", CONSTANTS["bin_count"]),
@@ -41,48 +31,51 @@ def make_page(tables: int = 2, process: int = 1234) -> bytearray:
         ("mean_stride", 64),
         ("slow_from_ns", 20_000),
     ):
-        put(data, "calls", field, value, begin)
+        put(data, "calls", field, value, CONSTANTS["head_bytes"])
     return data
 
 
 def make_heap_page(process: int = 1234) -> bytearray:
     """A page of our heap, all 0."""
-    data = bytearray(CONSTANTS["head_bytes"] + CONSTANTS["heap_bytes"])
-    put(data, "head", "magic", CONSTANTS["magic"])
-    put(data, "head", "version", CONSTANTS["head_version"])
-    put(data, "head", "page_bytes", len(data))
-    put(data, "head", "process", process)
-    section = FIELDS["head"]["sections"][0]
-    put(data, "section", "kind", CONSTANTS["heap_kind"], section)
-    put(data, "section", "version", CONSTANTS["heap_version"], section)
-    put(data, "section", "offset", CONSTANTS["head_bytes"], section)
-    put(data, "section", "bytes", CONSTANTS["heap_bytes"], section)
-    return data
+    return _with_section("heap", CONSTANTS["head_bytes"] + CONSTANTS["heap_bytes"], process)
 
 
 def make_apply_page(rows: int = 2, process: int = 1234) -> bytearray:
     """Remedies segregate@site0 and so on; the counters of each are 100, 101 and so on, plus its number."""
-    head, section_bytes = CONSTANTS["head_bytes"], CONSTANTS["remedies_bytes"]
-    data = bytearray(head + section_bytes + rows * CONSTANTS["remedy_bytes"])
-    put(data, "head", "magic", CONSTANTS["magic"])
-    put(data, "head", "version", CONSTANTS["head_version"])
-    put(data, "head", "page_bytes", len(data))
-    put(data, "head", "process", process)
-    section = FIELDS["head"]["sections"][0]
-    put(data, "section", "kind", CONSTANTS["remedies_kind"], section)
-    put(data, "section", "version", CONSTANTS["remedies_version"], section)
-    put(data, "section", "offset", head, section)
-    put(data, "section", "bytes", len(data) - head, section)
-    put(data, "remedies", "row_count", rows, head)
-    put(data, "remedies", "row_bytes", CONSTANTS["remedy_bytes"], head)
-    put(data, "remedies", "rows_offset", head + section_bytes, head)
+    head, row_bytes = CONSTANTS["head_bytes"], CONSTANTS["remedy_bytes"]
+    begin = head + CONSTANTS["remedies_bytes"]
+    data = _with_section("remedies", begin + rows * row_bytes, process)
+    for field, value in (("row_count", rows), ("row_bytes", row_bytes), ("rows_offset", begin)):
+        put(data, "remedies", field, value, head)
     for row in range(rows):
-        at = head + section_bytes + row * CONSTANTS["remedy_bytes"]
+        at = begin + row * row_bytes
         for field, name in (("change", b"segregate"), ("site", b"site%d" % row)):
             offset = at + FIELDS["remedy"][field][0]
             data[offset : offset + len(name)] = name
         for number, field in enumerate(RemedyFigures._fields[1:]):
             put(data, "remedy", field, 100 + number + row, at)
+    return data
+
+
+def _with_section(kind: str, size: int, process: int) -> bytearray:
+    """A head and one section behind it, up to the page's end, all 0."""
+    data = bytearray(size)
+    begin = CONSTANTS["head_bytes"]
+    for field, value in (
+        ("magic", CONSTANTS["magic"]),
+        ("version", CONSTANTS["head_version"]),
+        ("page_bytes", size),
+        ("process", process),
+    ):
+        put(data, "head", field, value)
+    section = FIELDS["head"]["sections"][0]
+    for field, value in (
+        ("kind", CONSTANTS[f"{kind}_kind"]),
+        ("version", CONSTANTS[f"{kind}_version"]),
+        ("offset", begin),
+        ("bytes", size - begin),
+    ):
+        put(data, "section", field, value, section)
     return data
 
 
