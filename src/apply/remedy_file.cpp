@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "base/kept_blocks.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::apply {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::uint64_t most_trim_ms = 3'600'000;
 constexpr std::uint64_t least_trim_ms = 10;
-constexpr std::uint64_t usual_kept_bytes = std::uint64_t{64} << 20;
 
 struct Text {
   const char* begin;
@@ -134,7 +134,7 @@ class Parser {
     if (!name.is("remedy")) return fail("expected [[module]] or [[remedy]]");
     section_ = Section::remedy;
     if (into_.remedy_count == most_remedies) return fail("more than 16 remedies");
-    into_.remedies[into_.remedy_count++].most_bytes = usual_kept_bytes;
+    into_.remedies[into_.remedy_count++].most_bytes = base::usual_kept_bytes;
     return end_statement();
   }
 

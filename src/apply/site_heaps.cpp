@@ -12,6 +12,7 @@
 #include "apply/remedy_file.hpp"
 #include "apply/resident.hpp"
 #include "apply/watch_page.hpp"
+#include "base/kept_blocks.hpp"
 #include "heap/base/clock.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
@@ -27,15 +28,7 @@ namespace heapwright::apply {
 
 namespace {
 
-constexpr std::size_t most_kept = 8;
-
-// Freed large blocks of a site, oldest first.
-struct KeptBlocks {
-  heap::Lock lock;
-  std::uint32_t count;
-  std::size_t bytes;
-  void* blocks[most_kept];
-};
+using base::KeptBlocks;
 
 struct SiteHeap {
   heapwright_heap* heap;  // nullptr: a remedy without a site
@@ -43,6 +36,7 @@ struct SiteHeap {
   bool defers_frees;
   bool may_be_in_vain;  // nearly_all.hpp
   std::atomic<bool> is_in_vain;
+  heap::Lock kept_lock;
   KeptBlocks kept;
   heap::Lock look_lock;
   std::uint64_t next_look_ns;
@@ -78,8 +72,8 @@ void look_at_locked(SiteHeap& site) noexcept {
   counters::RemedyCounters& row = counters_of(site);
   row.deferred.store(deferred_frees(number_of(site)), std::memory_order_relaxed);
   // Other threads keep and take blocks meanwhile.
-  const std::uint64_t kept_blocks = std::min<std::uint64_t>(site.kept.count, sums.live_blocks);
-  const std::uint64_t kept_bytes = std::min<std::uint64_t>(site.kept.bytes, sums.live_bytes);
+  const std::uint64_t kept_blocks = std::min<std::uint64_t>(site.kept.count(), sums.live_blocks);
+  const std::uint64_t kept_bytes = std::min<std::uint64_t>(site.kept.bytes(), sums.live_bytes);
   row.live_blocks.store(sums.live_blocks - kept_blocks, std::memory_order_relaxed);
   row.live_bytes.store(sums.live_bytes - kept_bytes, std::memory_order_relaxed);
   row.held_bytes.store(sums.slab_bytes + sums.large_bytes, std::memory_order_relaxed);
@@ -113,50 +107,21 @@ void release_to_heap(SiteHeap* site, void* block) noexcept {
   if (site != nullptr) look_if_due(*site);
 }
 
-// At most a quarter larger than what is wanted.
 void* take_kept(SiteHeap& site, std::size_t bytes) noexcept {
-  KeptBlocks& kept = site.kept;
-  kept.lock.lock(lock_waits);
-  void* found = nullptr;
-  for (std::uint32_t i = kept.count; i > 0 && found == nullptr; --i) {
-    const std::size_t usable = heap::usable_bytes(kept.blocks[i - 1]);
-    if (usable < bytes || usable - bytes > bytes / 4) continue;
-    found = kept.blocks[i - 1];
-    kept.bytes -= usable;
-    --kept.count;
-    std::memmove(&kept.blocks[i - 1], &kept.blocks[i], (kept.count - (i - 1)) * sizeof(void*));
-  }
-  kept.lock.unlock();
+  site.kept_lock.lock(lock_waits);
+  void* const found = site.kept.take(bytes);
+  site.kept_lock.unlock();
   if (found != nullptr) counters::add(counters_of(site).reused, 1);
   return found;
 }
 
-void* take_oldest(KeptBlocks& kept) noexcept {
-  void* oldest = kept.blocks[0];
-  kept.bytes -= heap::usable_bytes(oldest);
-  --kept.count;
-  std::memmove(&kept.blocks[0], &kept.blocks[1], kept.count * sizeof(void*));
-  return oldest;
-}
-
-// Keeps the block, instead of older ones if there is no room.
 void keep(SiteHeap& site, void* block) noexcept {
   const std::size_t usable = heap::usable_bytes(block);
-  if (usable > site.most_kept_bytes) return release_to_heap(&site, block);
-  KeptBlocks& kept = site.kept;
-  void* surplus[most_kept];
-  std::size_t surplus_count = 0;
-  kept.lock.lock(lock_waits);
-  for (std::uint32_t i = 0; i < kept.count; ++i) {
-    if (kept.blocks[i] == block) heap::stop_for_double_free(block, usable);
-  }
-  while (kept.count != 0 && (kept.count == most_kept || kept.bytes + usable > site.most_kept_bytes)) {
-    surplus[surplus_count++] = take_oldest(kept);
-  }
-  kept.blocks[kept.count++] = block;
-  kept.bytes += usable;
-  kept.lock.unlock();
-  for (std::size_t i = 0; i < surplus_count; ++i) release_to_heap(&site, surplus[i]);
+  site.kept_lock.lock(lock_waits);
+  if (site.kept.has(block)) heap::stop_for_double_free(block, usable);
+  const KeptBlocks::Surplus surplus = site.kept.keep({block, usable}, site.most_kept_bytes);
+  site.kept_lock.unlock();
+  for (std::size_t i = 0; i < surplus.count; ++i) release_to_heap(&site, surplus.blocks[i]);
 }
 
 void* noted(SiteHeap& site, void* block, int before) noexcept {
@@ -178,8 +143,10 @@ bool is_left(SiteHeap& site) noexcept {
 }
 
 bool may_be_kept(const SiteHeap& site, std::size_t bytes) noexcept {
-  return site.most_kept_bytes != 0 && bytes > heap::slab_limit_bytes && !heap::settings.is_hardened;
+  return site.most_kept_bytes != 0 && bytes >= base::least_kept_block && !heap::settings.is_hardened;
 }
+
+static_assert(base::least_kept_block == heap::slab_limit_bytes + 1);  // has pages of its own
 
 }  // namespace
 
@@ -280,14 +247,14 @@ void print_statistics(const Remedies& remedies) noexcept {
 
 void lock_kept_blocks() noexcept {
   constexpr std::uint64_t patient_ns = 100'000'000;
-  for (SiteHeap& site : site_heaps) site.kept.lock.lock_for_fork(patient_ns);
+  for (SiteHeap& site : site_heaps) site.kept_lock.lock_for_fork(patient_ns);
 }
 void unlock_kept_blocks() noexcept {
-  for (SiteHeap& site : site_heaps) site.kept.lock.unlock_after_fork();
+  for (SiteHeap& site : site_heaps) site.kept_lock.unlock_after_fork();
 }
 void reset_kept_blocks_in_child() noexcept {
   for (SiteHeap& site : site_heaps) {
-    site.kept.lock.reset_in_child();
+    site.kept_lock.reset_in_child();
     site.look_lock.reset_in_child();
   }
 }

@@ -22,6 +22,7 @@ enum class Change : std::uint32_t {
   small_vector,
   buffer_cache,
   segregate,
+  reuse,
   deferred_free,
   exit_policy,
   trim
@@ -31,13 +32,14 @@ struct ChangeName {
   Change change;
   std::string_view name;
 };
-inline constexpr std::array<ChangeName, 9> change_names = {{
+inline constexpr std::array<ChangeName, 10> change_names = {{
     {Change::arena, "arena"},
     {Change::node_pool, "node_pool"},
     {Change::reserve, "reserve"},
     {Change::small_vector, "small_vector"},
     {Change::buffer_cache, "buffer_cache"},
     {Change::segregate, "segregate"},
+    {Change::reuse, "reuse"},
     {Change::deferred_free, "deferred_free"},
     {Change::exit_policy, "exit_policy"},
     {Change::trim, "trim"},
@@ -52,8 +54,11 @@ struct ChangePart {
 
   // Blocks are allocated and freed by the part's code.
   bool has_server() const noexcept {
-    return is_of_one_thread() || change == Change::buffer_cache || change == Change::segregate;
+    return is_of_one_thread() || change == Change::buffer_cache || has_heap();
   }
+  // What libheapwright-apply.so does: the sites have a heap of their own, shared by all threads. A realloc
+  // at another site moves the block out of it, or into it.
+  bool has_heap() const noexcept { return change == Change::segregate || change == Change::reuse; }
   // Blocks are allocated and moved as recorded.
   bool is_about_releases() const noexcept {
     return change == Change::deferred_free || change == Change::exit_policy;

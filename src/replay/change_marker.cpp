@@ -64,13 +64,18 @@ void ChangeMarker::make(std::uint32_t lane, std::uint32_t stack, std::uint64_t a
   waiting_.end_row(lane);
   Block& block = block_of(operation.slot);
   const bool is_moved = (operation.generation & 1U) != 0;
-  if (is_moved && block.part != 0) {
-    block.address = address;
-    return move(lane, block, operation);
-  }
   const auto part = request_.part_of(stack);
+  const bool has_heap = part != 0 && request_.parts[part - 1U].has_heap();
+  if (is_moved && block.part != 0) {
+    const bool leaves = part != block.part && request_.parts[block.part - 1U].has_heap();
+    if (leaves && !has_heap) return leave_own_heap(block, operation);
+    if (!leaves) {
+      block.address = address;
+      return move(lane, block, operation);
+    }
+  }
   if (part == 0) return;
-  if (is_moved) {
+  if (is_moved && !has_heap) {
     const Change change = request_.parts[part - 1U].change;
     if (change != Change::small_vector) ++counts_[part - 1U].foreign_moves;
     return;
@@ -144,8 +149,16 @@ void ChangeMarker::move_served(std::uint32_t lane, Block& block, Operation& oper
     return leave_to_heap(operation.slot, block);
   }
   counts_of(block).bytes += operation.size;
-  moves_[operation.slot].push_back({writer_.next_of(lane), static_cast<std::uint8_t>(operation.kind)});
+  if (request_.parts[block.part - 1U].is_of_one_thread()) {
+    moves_[operation.slot].push_back({writer_.next_of(lane), static_cast<std::uint8_t>(operation.kind)});
+  }
   serve(block, serve_make, operation);
+}
+
+// The site of a realloc is not the part's: the block is the allocator's from here on.
+void ChangeMarker::leave_own_heap(Block& block, Operation& operation) const {
+  serve(block, serve_leave, operation);
+  block = {};
 }
 
 // A block that outgrows the buffer is a heap block from here on.

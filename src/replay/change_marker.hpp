@@ -121,6 +121,7 @@ class ChangeMarker {
   void begin_served(Block& block, Operation& operation);
   void move(std::uint32_t lane, Block& block, Operation& operation);
   void move_served(std::uint32_t lane, Block& block, Operation& operation);
+  void leave_own_heap(Block& block, Operation& operation) const;
   void move_inside(Block& block, Operation& operation);
   void release_served(std::uint32_t lane, Block& block, Operation& operation);
   void release_in_arena(std::uint32_t lane, const Block& block, Operation& operation);

@@ -49,6 +49,9 @@ inline constexpr std::uint8_t serve_later = 115;    // the same: the block waits
 inline constexpr std::uint8_t serve_reset = 116;
 static_assert(serve_first == serve_make + most_parts && serve_nothing == serve_last + most_parts);
 static_assert(serve_reset % most_parts == 0 && serve_reset + most_parts == start_thread);
+// Also per part: a realloc moves the part's block to the allocator.
+inline constexpr std::uint8_t serve_leave = 124;
+static_assert(serve_leave > begin_measuring && serve_leave + most_parts == 128);
 
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 44U) - 1;
 inline constexpr std::uint8_t touch_all = 255;
@@ -67,11 +70,14 @@ struct Operation {
   bool is_control() const noexcept { return kind >= start_thread && kind <= begin_measuring; }
   // There is a new block, whoever serves it.
   bool makes() const noexcept {
-    return trace::is_allocation(event_kind()) || (kind >= serve_make && kind < serve_release);
+    return trace::is_allocation(event_kind()) || (kind >= serve_make && kind < serve_release) ||
+           serving() == serve_leave;
   }
   // The recording had a new block here, which a change may have removed.
   bool made() const noexcept { return makes() || kind == serve_nothing || kind == serve_take; }
-  bool is_served() const noexcept { return kind >= serve_make && kind <= serve_later; }
+  bool is_served() const noexcept {
+    return (kind >= serve_make && kind <= serve_later) || serving() == serve_leave;
+  }
   // Nothing of the block is touched.
   bool is_left_out() const noexcept {
     return kind == serve_nothing || kind == serve_drop || kind == serve_later;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "replay/servers.hpp"
 
+#include <dlfcn.h>
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "figures/process_figures.hpp"
 #include "figures/refusal.hpp"
 
 namespace heapwright::replay {
@@ -33,13 +37,15 @@ constinit thread_local Current current;
 struct Part {
   Change change;
   Server& server;
+  bool has_heap;
 };
 
-Part part_of(const Operation& operation) noexcept {
-  const auto number = operation.part();
+Part part_of(std::size_t number) noexcept {
   if (number >= current.part_count) refuse_damaged();
-  return {current.parts[number].change, reinterpret_cast<Server&>(current.servers[number])};
+  return {current.parts[number].change, reinterpret_cast<Server&>(current.servers[number]),
+          current.parts[number].has_heap()};
 }
+Part part_of(const Operation& operation) noexcept { return part_of(operation.part()); }
 
 // Alignment for a malloc call: a type's size is a multiple of its alignment, and so is an array's size.
 Served request_of(const Operation& operation) noexcept {
@@ -47,13 +53,40 @@ Served request_of(const Operation& operation) noexcept {
   const auto of_size =
       static_cast<std::uint64_t>(std::min(std::countr_zero(std::uint64_t{operation.size}), most));
   const std::uint64_t wanted = operation.alignment_log2;
-  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U, current.lane};
+  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U, (operation.part() + 1) & 1023U,
+          current.lane};
 }
 
 template <typename Memory>
 Memory* found(Memory* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+
+bool is_kept(const Part& part, std::uint64_t size) noexcept {
+  return part.change == Change::reuse && size >= base::least_kept_block;
+}
+
+// Aligned like malloc's, since no program asks its site's heap itself.
+void* allocate_in(Servers::SiteHeap& site, const Part& part, const Served& wanted) {
+  constexpr std::size_t of_malloc = 16;
+  const std::size_t alignment = std::max(wanted.alignment(), of_malloc);
+  if (is_kept(part, wanted.size) && alignment == of_malloc) {
+    const std::lock_guard locked(site.mutex);
+    if (void* const kept = site.kept.take(wanted.size)) return kept;
+  }
+  return found(heapwright_heap_allocate(site.heap, wanted.size, alignment));
+}
+
+void release_in(Servers::SiteHeap& site, const Part& part, void* block, std::uint64_t size) noexcept {
+  if (!is_kept(part, size)) return heapwright_heap_free(site.heap, block);
+  const std::size_t usable = (size + figures::page_bytes - 1) / figures::page_bytes * figures::page_bytes;
+  base::KeptBlocks::Surplus surplus;
+  {
+    const std::lock_guard locked(site.mutex);
+    surplus = site.kept.keep({block, usable}, base::usual_kept_bytes);
+  }
+  for (std::size_t i = 0; i < surplus.count; ++i) heapwright_heap_free(site.heap, surplus.blocks[i]);
 }
 
 void* allocate(const Part& part, const Served& wanted) noexcept {
@@ -66,7 +99,8 @@ void* allocate(const Part& part, const Served& wanted) noexcept {
       case Change::buffer_cache:
         return part.server.cache.allocate(wanted.size);
       case Change::segregate:
-        return found(heapwright_heap_allocate(part.server.heap, wanted.size, wanted.alignment()));
+      case Change::reuse:
+        return allocate_in(*part.server.site, part, wanted);
       default:
         refuse_damaged();
     }
@@ -95,7 +129,39 @@ void leave_arena(const Part& part, const Served& given) noexcept {
 void deallocate(const Part& part, void* block, const Served& given) noexcept {
   if (part.change == Change::node_pool) part.server.pool.deallocate(block, given.size, given.alignment());
   if (part.change == Change::buffer_cache) part.server.cache.release(block);
-  if (part.change == Change::segregate) heapwright_heap_free(part.server.heap, block);
+  if (part.has_heap) release_in(*part.server.site, part, block, given.size);
+}
+
+// The allocator's blocks have no request here. Another allocator's malloc_usable_size would read whatever is
+// before a block.
+std::size_t usable_size(void* block) noexcept {
+  const auto object_of = [](const void* function) {
+    Dl_info info{};
+    return dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+  };
+  static const bool is_of_allocator = object_of(reinterpret_cast<const void*>(&malloc_usable_size)) ==
+                                      object_of(reinterpret_cast<const void*>(&malloc));
+  return is_of_allocator ? malloc_usable_size(block) : 0;
+}
+
+// Out of a heap into the allocator's memory.
+void leave(const Operation& operation, Slot& slot) noexcept {
+  Served& given = current.served[operation.slot];
+  if (slot.block == nullptr || given.owner == 0) refuse_damaged();
+  void* const block = std::malloc(operation.size);
+  if (block == nullptr) figures::give_up("no block of %zu bytes", static_cast<std::size_t>(operation.size));
+  std::memcpy(block, slot.block, std::min<std::uint64_t>(given.size, operation.size));
+  deallocate(part_of(given.owner - 1U), slot.block, given);
+  slot.block = block;
+  given = {};
+}
+
+// The new block is there; the old one's bytes go into it.
+void move_from(void* old, const Served& given, void* block, const Served& wanted) noexcept {
+  const std::uint64_t size = given.owner != 0 ? given.size : usable_size(old);
+  std::memcpy(block, old, std::min<std::uint64_t>(size, wanted.size));
+  if (given.owner == 0) return std::free(old);
+  deallocate(part_of(given.owner - 1U), old, given);
 }
 
 // In recorded order the other threads have already freed their blocks.
@@ -115,8 +181,7 @@ void make(const Operation& operation, Slot& slot) noexcept {
   void* block = allocate(part, wanted);
   Served& given = current.served[operation.slot];
   if (operation.moves() && slot.block != nullptr) {
-    std::memcpy(block, slot.block, std::min<std::uint64_t>(given.size, wanted.size));
-    deallocate(part, slot.block, given);
+    move_from(slot.block, given, block, wanted);
   }
   if (part.change == Change::arena && !operation.moves()) ++part.server.counted.live;
   slot.block = block;
@@ -126,9 +191,10 @@ void make(const Operation& operation, Slot& slot) noexcept {
 void release(const Operation& operation, Slot& slot) noexcept {
   if (slot.block == nullptr) refuse_damaged();
   const Part part = part_of(operation);
-  const Served& given = current.served[operation.slot];
+  Served& given = current.served[operation.slot];
   deallocate(part, slot.block, given);
   if (part.change == Change::arena) leave_arena(part, given);
+  given.owner = 0;
   if (operation.serving() == serve_last) reset(part);
   slot.block = nullptr;
 }
@@ -141,13 +207,13 @@ void take(const Operation& operation, Slot& slot) noexcept {
   slot.touched_pages = 0;
 }
 
-void begin(Servers::Place& place, const ChangePart& part, heapwright_heap* heap) {
+void begin(Servers::Place& place, const ChangePart& part, Servers::SiteHeap* site) {
   const Change change = part.change;
   auto* const memory = static_cast<void*>(&place);
   if (change == Change::arena) ::new (memory) Servers::CountedArena;
   if (change == Change::node_pool) ::new (memory) heapwright::node_pool;
   if (change == Change::buffer_cache) ::new (memory) cached_buffers::Cache(part.cache);
-  if (change == Change::segregate) ::new (memory) heapwright_heap*(heap);
+  if (part.has_heap()) ::new (memory) Servers::SiteHeap*(site);
 }
 
 void end(Servers::Place& place, Change change) noexcept {
@@ -166,11 +232,9 @@ Servers::Servers(const PlanFile& plan, figures::MappedArray<Slot>& slots)
       places_(header_.lanes * part_count_),
       served_(header_.slots) {
   for (std::size_t part = 0; part < part_count_; ++part) {
-    const Change change = header_.parts[part].change;
-    heapwright_heap* const heap =
-        change == Change::segregate ? found(heapwright_heap_create("segregate")) : nullptr;
+    if (header_.parts[part].has_heap()) sites_[part].heap = found(heapwright_heap_create("sites"));
     for (std::size_t lane = 0; lane < header_.lanes; ++lane) {
-      begin(place_of(lane, part), header_.parts[part], heap);
+      begin(place_of(lane, part), header_.parts[part], &sites_[part]);
     }
   }
 }
@@ -179,9 +243,7 @@ Servers::~Servers() {
   for (std::size_t part = 0; part < part_count_; ++part) {
     const Change change = header_.parts[part].change;
     for (std::size_t lane = 0; lane < header_.lanes; ++lane) end(place_of(lane, part), change);
-    if (change == Change::segregate) {
-      heapwright_heap_destroy(reinterpret_cast<Server&>(place_of(0, part)).heap);
-    }
+    if (sites_[part].heap != nullptr) heapwright_heap_destroy(sites_[part].heap);
   }
 }
 
@@ -192,6 +254,7 @@ void Servers::enter(std::uint32_t lane) noexcept {
 
 void serve(const Operation& operation, Slot& slot) noexcept {
   if (current.served == nullptr) refuse_damaged();
+  if (operation.serving() == serve_leave) return leave(operation, slot);
   if (operation.makes()) return make(operation, slot);
   if (operation.kind == serve_take) return take(operation, slot);
   if (!operation.is_served()) refuse_damaged();

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
+#include "base/kept_blocks.hpp"
 #include "figures/mapped_array.hpp"
 #include "heapwright/arena.hpp"
 #include "heapwright/heap.h"
@@ -34,8 +36,9 @@ class Servers {
   // The request to a server; the block is freed with the same values.
   struct Served {
     std::uint64_t size : 44;
-    std::uint64_t alignment_log2 : 20;
-    std::uint32_t lane;  // whose server gave it
+    std::uint64_t alignment_log2 : 10;
+    std::uint64_t owner : 10;  // part number plus one; 0: the allocator
+    std::uint32_t lane;        // whose server gave it
 
     std::size_t alignment() const noexcept { return std::size_t{1} << alignment_log2; }
   };
@@ -45,12 +48,18 @@ class Servers {
     std::uint64_t live = 0;  // those that its own thread has not freed
     std::atomic<std::uint64_t> released_by_others = 0;
   };
+  // A heap of the sites' own, and what is kept there.
+  struct SiteHeap {
+    heapwright_heap* heap;
+    std::mutex mutex;
+    base::KeptBlocks kept;
+  };
   // For one lane and part. Constructed and destroyed in place.
   union Server {
     CountedArena counted;
     heapwright::node_pool pool;
     cached_buffers::Cache cache;
-    heapwright_heap* heap;  // shared by all lanes
+    SiteHeap* site;  // shared by all lanes
     Server() noexcept {}
     ~Server() {}
   };
@@ -66,6 +75,7 @@ class Servers {
   std::size_t part_count_;
   figures::MappedArray<Place> places_;
   figures::MappedArray<Served> served_;  // by slot
+  std::array<SiteHeap, most_parts> sites_{};
 };
 
 // What remains of a call that a change leaves out. In the header, because a call would cost about as much as

@@ -214,7 +214,45 @@ TEST_P(Served, BlocksOfAllSizesAndAlignmentsComeAndGo) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, Served,
                          testing::Values(Change::arena, Change::node_pool, Change::buffer_cache,
-                                         Change::segregate));
+                                         Change::segregate, Change::reuse));
+
+// As libheapwright-apply.so does it: a block is where its last allocating call puts it.
+class SiteHeaps : public testing::TestWithParam<Change> {};
+
+TEST_P(SiteHeaps, AReallocAtAnotherSiteMovesABlockOutAndIn) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 100, 0x1000, 100, chosen);
+  trace.realloc(0, 200, 0x1000, 0x2000, 200);
+  trace.realloc(0, 300, 0x2000, 0x3000, 300, chosen);
+  trace.realloc(0, 400, 0x3000, 0x4000, 400, chosen);
+  trace.free(0, 500, 0x4000);
+  trace.malloc(0, 600, 0x5000, 100);
+  trace.realloc(0, 700, 0x5000, 0x6000, 50, chosen);
+  trace.realloc(0, 800, 0x6000, 0x7000, 60);
+  trace.free(0, 900, 0x7000);
+  const PlanOf plan(trace, request_of(GetParam()));
+  const std::vector<unsigned> expected = {serve_make, serve_leave,   serve_make,
+                                          serve_make, serve_release, number_of(trace::EventKind::malloc_),
+                                          serve_make, serve_leave,   number_of(trace::EventKind::free_)};
+  EXPECT_EQ(kinds_of(plan, 0), expected);
+  EXPECT_EQ(plan.header().changed[0].blocks, 3u);
+  EXPECT_EQ(plan.header().changed[0].foreign_moves, 0u);
+  EXPECT_EQ(plan.header().changed[0].never_freed, 0u);
+  run_both(plan);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfRemedies, SiteHeaps, testing::Values(Change::segregate, Change::reuse));
+
+TEST(SiteHeap, AReallocMovesABlockFromOnePartsHeapToTheOthers) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 100, 0x1000, 100, chosen);
+  trace.realloc(0, 200, 0x1000, 0x2000, 200, chosen + 1);
+  trace.free(0, 300, 0x2000);
+  const PlanOf plan(trace, {{{Change::segregate, 0}, {Change::reuse, 0}}, {0, 0, 1, 2}, {}});
+  const std::vector<unsigned> expected = {serve_make, serve_make + 1, serve_release + 1};
+  EXPECT_EQ(kinds_of(plan, 0), expected);
+  run_both(plan);
+}
 
 }  // namespace
 }  // namespace heapwright::replay

@@ -87,6 +87,23 @@ TEST(Touch, OnlyTheSharesOfABlockThatAreTouchedBecomeResident) {
   munmap(memory, pages * 4096);
 }
 
+// Large blocks are taken again, and small ones share pages with others anyway.
+TEST(Reuse, KeepsLargeFreedBlocksOfItsSites) {
+  const auto pages_taken = [](Change change) {
+    auto trace = trace_of_threads(1);
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      trace.malloc(0, 1000 + i * 1000, 0x100000000ULL, 2 * mebi, chosen);
+      trace.free(0, 1500 + i * 1000, 0x100000000ULL);
+    }
+    const PlanOf plan(trace, request_of(change));
+    Stage stage(plan.path());
+    const auto before = figures::minor_faults();
+    DependencyOrder(stage, false).run();
+    return figures::minor_faults() - before;
+  };
+  EXPECT_LT(pages_taken(Change::reuse), 5 * 2 * mebi / page);
+}
+
 // The allocator gives back what is freed: fresh pages tell which buffers the cache did not keep.
 void check_what_is_kept() {
   const auto faults_with = [&](cached_buffers::Settings settings) {

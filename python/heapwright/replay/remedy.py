@@ -8,7 +8,7 @@ explain's remedies name them, replay predicts them, try does them to the program
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from heapwright.measure.errors import MeasureError
 from heapwright.replay import changes, settings
 
 # A change as try and keep name it, and as a replay does: what a preloaded library does to the program.
-_TRIED_AS = {"segregate": "segregate", "reuse": "buffer_cache", "defer": "deferred_free"}
+_TRIED_AS = {"segregate": "segregate", "reuse": "reuse", "defer": "deferred_free"}
+_LEAST_KEPT_BYTES = 64 * 1024  # as in src/base/kept_blocks.hpp
 SKIP_FREES = "skip-frees-at-exit"
 _SKIP_FREES_IN_REPLAY = "exit_policy"
 TRIM_MS = range(10, 3_600_001)  # as in src/apply/remedy_file.cpp
@@ -41,7 +42,7 @@ class Remedy(NamedTuple):
     def text(self) -> str:
         """As --remedy of try and keep takes it.
 
-        >>> Remedy("jemalloc", "jemalloc.narenas=1", "buffer_cache@load").text
+        >>> Remedy("jemalloc", "jemalloc.narenas=1", "reuse@load").text
         'on:jemalloc+set:jemalloc.narenas=1+reuse@load'
         """
         parts = [f"{kind}:{value}" for kind, value in (("on", self.on), ("set", self.settings)) if value]
@@ -75,6 +76,23 @@ def of_row(row: Mapping[str, Any]) -> Remedy:
     return Remedy("", str(row["replay_set"]), str(row["replay_change"]))
 
 
+def without_source(remedy: Remedy, largest_at: Callable[[str], int]) -> Remedy | None:
+    """What a preloaded library does for the same blocks. None: nothing.
+
+    It keeps buffers of more than 64 KiB. Smaller ones gain nothing there: to find a call's site takes as
+    long as a malloc. largest_at: of the blocks of the named sites, in bytes.
+
+    >>> without_source(Remedy(change="buffer_cache@load"), lambda sites: 100_000).text
+    'reuse@load'
+    >>> without_source(Remedy(change="buffer_cache@parse"), lambda sites: 16_384)
+    """
+    if not remedy.needs_source:
+        return remedy
+    name, _, sites = remedy.change.partition("@")
+    is_kept = name == "buffer_cache" and bool(sites) and largest_at(sites) > _LEAST_KEPT_BYTES
+    return remedy._replace(change=f"reuse@{sites}") if is_kept else None
+
+
 def of_candidate(candidate: Mapping[str, Any]) -> Remedy | None:
     """Of a candidate of a replay's document that has no change; None for what no setting here names.
 
@@ -99,7 +117,7 @@ def parse(text: str) -> Remedy:
     >>> parse("set:glibc.arena_max=1+top_pad=1M").settings
     'glibc.arena_max=1,top_pad=1M'
     >>> parse("reuse@f+trim:500+on:./liba+b.so")
-    Remedy(on='./liba+b.so', settings='', change='buffer_cache@f+trim:500')
+    Remedy(on='./liba+b.so', settings='', change='reuse@f+trim:500')
     """
     values: dict[str, str] = {}
     for part in _NEXT.split(text):

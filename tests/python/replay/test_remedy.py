@@ -24,7 +24,7 @@ PLAIN = candidates.Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "2", "MAL
         ("on:./a+b/libmine.so+trim:500", Remedy("./a+b/libmine.so", change="trim:500")),
         (
             "segregate@operator+ (x),f+reuse@load+defer@~D",
-            Remedy(change="segregate@operator+ (x),f+buffer_cache@load+deferred_free@~D"),
+            Remedy(change="segregate@operator+ (x),f+reuse@load+deferred_free@~D"),
         ),
         ("skip-frees-at-exit+segregate@f", Remedy(change="exit_policy+segregate@f")),
         ("segregate@f+skip-frees-at-exit", Remedy(change="segregate@f+exit_policy")),
