@@ -296,6 +296,12 @@ def test_what_keep_cannot_do_is_told_in_one_line(
         error = capsys.readouterr().err
         assert error.startswith(f"heapwright: {said}"), error
         assert error.count("\n") == 1
+    words = ["--remedy", "segregate@make_session+trim:500", "-o", str(tmp_path / "r.toml")]
+    assert run_command(["keep", str(trace), *words]) == 0
+    in_code = re.findall(r"or in code: (.*)", capsys.readouterr().out)
+    assert re.search(r"private_heap.* at .*make_session .*changed_loads\.cpp:\d+$", in_code[0])
+    assert in_code[1].startswith("malloc_trim(0)")
+    (tmp_path / "r.toml").unlink()
     monkeypatch.setattr(native_programs, "_folders", lambda _kind: [])  # as make run installs it
     words = ["--remedy", "segregate@make_session", "-o", str(tmp_path / "r.toml")]
     assert run_command(["keep", str(trace), *words]) == 2

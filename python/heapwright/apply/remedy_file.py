@@ -10,12 +10,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heapwright.model import Trace
+from heapwright.model.names import short_name
 from heapwright.model.selectors import listed, selected, why_none
 from heapwright.model.sites import MARKS, Site, Sites
 
 # As in src/apply/remedies.hpp.
 MOST_REMEDIES, MOST_MODULES, MOST_STACKS, MOST_FRAMES = 16, 32, 512, 8
 _MOST_NAME_BYTES = 127
+
+# The same in the program's own code.
+_IN_CODE = {
+    "segregate": "heapwright::private_heap, or class_heap for objects (docs/parts/class_heap.md)",
+    "reuse": "heapwright::buffer_cache (docs/parts/buffer_cache.md)",
+    "defer": "heapwright::deferred_free (docs/parts/deferred_free.md)",
+    "trim": "malloc_trim(0) where the program begins to wait",
+    "skip-frees-at-exit": "heapwright::lives_until_exit for what holds them (docs/parts/deferred_free.md)",
+}
+_MOST_PLACES = 3  # named
 
 Frame = tuple[int, int]  # module as numbered in the file, offset from its load bias
 
@@ -31,7 +42,7 @@ class Remedy:
     change: str
     site: str = ""
     every_ms: int = 0
-    sites: int = 0  # that its name names
+    places: list[str] = field(default_factory=list)  # of the sites that its name names, with file and line
     stacks: list[tuple[Frame, ...]] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -39,6 +50,13 @@ class Remedy:
         if self.site:
             return f"{self.change}@{self.site}"
         return f"{self.change}:{self.every_ms}" if self.every_ms else self.change
+
+    @property
+    def in_code(self) -> str:
+        """What does the same in the program's code, and where."""
+        more = len(self.places) - _MOST_PLACES
+        places = [*self.places[:_MOST_PLACES], *([f"{more} more"] if more > 0 else [])]
+        return f"{_IN_CODE[self.change]}{' at ' if places else ''}{', '.join(places)}"
 
 
 class RemedyFile:
@@ -94,7 +112,9 @@ class RemedyFile:
             raise RemedyError(f"{change}@{selectors}: name a call site, as in {change}@parse_line")
         for site in chosen:
             self._take(remedy, site, list(self._stacks_of(sites, site)))
-        remedy.sites = len(chosen)
+        remedy.places = list(
+            dict.fromkeys(f"{short_name(one.location.function)} {one.where}" for one in chosen)
+        )
         if len(self._taken) > MOST_STACKS:
             raise RemedyError(f"{len(self._taken)} ways to call; a file takes at most {MOST_STACKS}")
         return remedy

@@ -55,8 +55,10 @@ def keep(
         return
     for one in kept.remedies:
         ways = f"  {units.counted(len(one.stacks), 'way')} to call in {', '.join(kept.modules_of(one))}"
-        ways = f"  {units.counted(one.sites, 'call site')},{ways[1:]}" if one.sites > 1 else ways
+        sites = len(one.places)
+        ways = f"  {units.counted(sites, 'call site')},{ways[1:]}" if sites > 1 else ways
         sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
+        sys.stdout.write(f"  or in code: {one.in_code}\n")
     program = shlex.quote(trace.metadata.program)
     hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")
 

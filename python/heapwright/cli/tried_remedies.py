@@ -53,6 +53,7 @@ def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
     recorded_on = trace.metadata.allocator if trace is not None else ""
     variables: dict[str, str] = {}
     library = ""
+    in_code: list[str] = []
     if remedy.allocator:
         base = shelf.choose([remedy.allocator])[0]
         library = base.path
@@ -70,11 +71,13 @@ def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
         applied = str(native_programs.find_library(native_programs.APPLIER))
         library = library if "/" in library else applied
         variables["LD_PRELOAD"] = ":".join([applied, *([others] if others else [])])
-        variables["HEAPWRIGHT_APPLY"] = str(_remedy_file(remedy, trace))
-    return Way(remedy.text, variables, library if "/" in library else "", is_of_settings)
+        path, in_code = _remedy_file(remedy, trace)
+        variables["HEAPWRIGHT_APPLY"] = str(path)
+    return Way(remedy.text, variables, library if "/" in library else "", is_of_settings, in_code)
 
 
-def _remedy_file(remedy: Remedy, trace: Trace | None) -> Path:
+def _remedy_file(remedy: Remedy, trace: Trace | None) -> tuple[Path, list[str]]:
+    """The file that it wrote, and what does the same in code."""
     text = remedy._replace(on="", settings="").text
     if trace is None:
         raise MeasureError(
@@ -90,7 +93,7 @@ def _remedy_file(remedy: Remedy, trace: Trace | None) -> Path:
     recording = Path(trace.path).resolve()
     path = recording.with_name(f"{recording.stem}.{re.sub(r'[^A-Za-z0-9_.@:+-]', '_', text)[:80]}.toml")
     output.write_text(path, True, file.text())
-    return path
+    return path, [one.in_code for one in file.remedies]
 
 
 def _of_settings(remedy: Remedy, shelf: Shelf, version: str, path: str) -> dict[str, str]:

@@ -49,6 +49,7 @@ KEEP = (
     Column("systemd", "text"),
     Column("docker", "text"),
     Column("kubernetes", "text"),
+    Column("in_code", Many("text"), about="What does the same in the program's code, and where."),
 )
 ROW = (
     Column("remedy", "text", about="As --remedy takes it; empty: the program as it is."),
@@ -114,7 +115,10 @@ def _row(tried: Tried, arm: Arm, said: Said) -> Record:
         # A run that failed says nothing of the others.
         "figures": {} if arm.failure else {key: one for key, one in found.items() if one is not None},
         "replayed": [dict(one) for one in said.replayed.get(name, ())],
-        "keep": keeping.ways(arm.way.variables, shlex.join(tried.plan.command)),
+        "keep": {
+            **keeping.ways(arm.way.variables, shlex.join(tried.plan.command)),
+            "in_code": list(arm.way.in_code),
+        },
     }
 
 

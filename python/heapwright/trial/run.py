@@ -31,13 +31,15 @@ _ENDED_ON_REQUEST = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
 class Way(NamedTuple):
     """A way to run it. name: the remedy's; "": as it is. library: a file that has to be in its memory.
 
-    allocator: of whose settings the variables are; "": none.
+    allocator: of whose settings the variables are; "": none. in_code: what does the same in the program's
+    code.
     """
 
     name: str = ""
     variables: Mapping[str, str] = {}
     library: str = ""
     allocator: str = ""
+    in_code: Sequence[str] = ()
 
 
 class Plan(NamedTuple):

@@ -152,7 +152,7 @@ def keep(document: Document) -> list[tuple[str, str]]:
     if not document["best"] or found is None or not found["shell"]:
         return []
     names = (("shell", "shell"), ("systemd", "systemd"), ("docker", "Docker"), ("kubernetes", "Kubernetes"))
-    return [(label, found[key]) for key, label in names]
+    return [(label, found[key]) for key, label in names] + [("in code", line) for line in found["in_code"]]
 
 
 def on_console(document: Document, console: Console) -> None:

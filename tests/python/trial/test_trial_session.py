@@ -87,6 +87,13 @@ def test_a_remedy_that_halves_the_peak_is_told_with_its_interval_and_how_to_keep
     assert "replay had said" not in show.as_markdown(made)
 
 
+def test_what_does_the_same_in_code_stands_with_the_ways_to_keep_a_remedy() -> None:
+    way = ARENAS._replace(in_code=["a pool at load shop.cpp:4"])
+    made = tried(Runner(plain=forever(*PLAIN), arenas=forever((50, 50))), [way])
+    assert made["remedies"][1]["keep"]["in_code"] == ["a pool at load shop.cpp:4"]
+    assert show.keep(made)[-1] == ("in code", "a pool at load shop.cpp:4")
+
+
 def test_where_nothing_helps_that_is_the_first_line() -> None:
     made = tried(Runner(plain=forever((100, 50)), arenas=forever((100, 50))))
     assert show.verdict(made) == ["Nothing that was tried helps.", f"{ARENAS.name}: no difference."]
