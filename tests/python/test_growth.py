@@ -235,6 +235,50 @@ def test_what_is_freed_before_the_exit_is_no_leak(tmp_path: Path, seconds: int, 
     assert bool(said) == is_sure and not any("leak" in text for text in said)
 
 
+@pytest.mark.parametrize("ends", [2, 3])
+def test_what_is_freed_before_another_end_is_no_leak(tmp_path: Path, ends: int) -> None:
+    """A program that frees everything and is then killed, or replaces itself with another one."""
+    made = server(60, 400)
+    for step in range(600):
+        made.event(FREE, 0x10_0000 + 0x1000 * step)
+    made.end = f"end {ends} 9 {made._now_ns + 1600}"
+    document = answer(made, tmp_path)
+    site = by_site(document)["server+0x2000"]
+    assert (site["kind"], site["is_sure"]) == ("growing", True)
+    assert site["reason"].startswith("it is freed before the recording ends")
+
+
+def test_little_growth_is_only_in_the_table(tmp_path: Path) -> None:
+    """600 blocks of 100 bytes in a minute: certain, but nothing that anybody looks for first."""
+    made = server(60, 100)
+    for step in range(600):
+        made.event(FREE, 0x10_0000 + 0x1000 * step)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    document = answer(made, tmp_path)
+    site = by_site(document)["server+0x2000"]
+    assert (site["kind"], site["is_sure"]) == ("growing", True)
+    assert not [one for one in document["summary"]["findings"] if one["question"] == "growth"]
+
+
+@pytest.mark.parametrize("still", [40, 80, 120])
+def test_growth_begins_where_the_series_does(still: int) -> None:
+    """Nothing changes in the first bins: a slope of all of them would hide that, and be too low."""
+    held = [100_000 + 5000 * max(0, bin - still) for bin in range(256)]
+    found = verdict(Course(held, [one // 500 for one in held], 500), 1000)
+    assert found.kind == "leak"
+    assert abs(found.begin - still) <= 8, "a place of 64"
+    assert found.slope.each == pytest.approx(5000, rel=0.01)
+
+
+def test_creep_is_told_from_where_the_blocks_are_as_many() -> None:
+    """One large block first, then 500 that grow: their mean size grows from their own."""
+    blocks = [1] * 8 + [500] * 248
+    held = [20_000] * 8 + [500 * 40 + 3000 * bin for bin in range(248)]
+    found = verdict(Course(held, blocks, 20_000), 1000)
+    assert found.kind == "creep"
+    assert 8 <= found.steady_from <= 12
+
+
 @pytest.mark.parametrize("seconds", [2, 20])
 def test_creep_of_a_short_run_may_be_what_the_program_builds(tmp_path: Path, seconds: int) -> None:
     """Of ten buffers, each in turn becomes larger, as of a pool that keeps its capacity, or of strings that are built."""

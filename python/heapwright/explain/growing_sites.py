@@ -20,6 +20,7 @@ _TOO_SHORT = "in such a short run, unfinished work looks the same"
 _BUILT = "or what it builds, which looks the same in such a short run"
 _STAYS = 0.05  # of what it held: less is live at the end of a program that frees everything
 _FREED = "it is freed before the exit: data that grows while the program runs"
+_FREED_EARLIER = "it is freed before the recording ends: data that grows while the program runs"
 NO_SIGN = ""
 
 
@@ -107,10 +108,10 @@ class Growth:
             self._rows[site] = self._rows[site]._replace(kind=UNKNOWN, reason=_TOO_SHORT)
 
     def _clear(self) -> None:
-        """What the program frees before it exits is no leak, and in a short run no growth."""
+        """What the program frees before any end of it is no leak, and in a short run no growth."""
         report = self._report
-        if report.trace.end.reason != "exited" or not report.facts.coverage.has_end:
-            return
+        is_exit = report.trace.end.reason == "exited" and report.facts.coverage.has_end
+        reason = _FREED if is_exit else _FREED_EARLIER
         is_short = report.facts.totals.span_ns < leak_signs.LONG_RUN_NS
         for site, row in self._rows.items():
             stays = report.facts.sites[site].live_at_end_bytes
@@ -118,7 +119,7 @@ class Growth:
                 continue
             is_sure = row.is_sure and not is_short
             kind = GROWING if row.kind == LEAK and is_sure else UNKNOWN
-            self._rows[site] = row._replace(kind=kind, reason=_FREED, is_sure=is_sure)
+            self._rows[site] = row._replace(kind=kind, reason=reason, is_sure=is_sure)
 
     def rows(self) -> list[tuple[Site, Row]]:
         """The first of them."""
@@ -153,7 +154,8 @@ class Growth:
             list(course.live_bytes[first:]), list(course.live_blocks[first:]), largest
         )
         verdict = growth_kinds.verdict(known, self._least_bytes)
-        return verdict._replace(begin=verdict.begin + first, end=verdict.end + first)
+        steady_from = verdict.steady_from + first
+        return verdict._replace(begin=verdict.begin + first, end=verdict.end + first, steady_from=steady_from)
 
 
 def _held_of(courses: Sequence[SiteCourse]) -> Iterator[list[Sequence[int]]]:
@@ -165,6 +167,8 @@ def _held_of(courses: Sequence[SiteCourse]) -> Iterator[list[Sequence[int]]]:
 def _row(end_ns: Sequence[int], course: SiteCourse, verdict: Verdict, sign: str) -> Row:
     bin_s = (end_ns[-1] - end_ns[0]) / max(1, len(end_ns) - 1) / 1e9 or 1e-9
     first = next((place for place, blocks in enumerate(course.live_blocks) if blocks), 0)
+    if verdict.kind == CREEP:  # before, it had other blocks
+        first = max(first, verdict.steady_from)
     last = max(first, verdict.end - 1)
     begin_ns = end_ns[verdict.begin] - round(bin_s * 1e9)
     return Row(

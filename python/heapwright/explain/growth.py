@@ -20,7 +20,8 @@ _FINDINGS = 3
 _OUTSIDE = 2
 WEIGHT = 1.1  # before findings that are only large
 WEIGHT_UNKNOWN = 0.8
-_LEAST_TOLD = 0.02  # of the peak: growth worth a line on the first screen
+# Growth worth a line on the first screen, the former of the peak.
+_LEAST_TOLD, _LEAST_TOLD_BYTES = 0.02, 64 << 10
 
 
 def _time_left_ns(answer: Answer, slope_bytes_per_s: float) -> int:
@@ -108,7 +109,7 @@ def _is_told(row: Answer, answer: Answer) -> bool:
         and row["is_sure"]
         and row["slope_bytes_per_s"] > 0
         and not row["leak_sign"]
-        and grown >= _LEAST_TOLD * answer["peak_bytes"]
+        and grown >= max(_LEAST_TOLD * answer["peak_bytes"], _LEAST_TOLD_BYTES)
     )
 
 
@@ -211,7 +212,12 @@ QUESTION = Question(
             Column("kind", Choice(KINDS), "kind", text=lambda row, _: str(row["kind"])),
             Column("reason", "text", about="Why it is unknown, or growing rather than a leak."),
             Column("leak_sign", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE, NO_SIGN)), value="sign"),
-            Column("bytes_at_begin", "bytes", value="begin.bytes", about="When it first held something."),
+            Column(
+                "bytes_at_begin",
+                "bytes",
+                value="begin.bytes",
+                about="When it first held something; of a creep, when it first had as many blocks.",
+            ),
             Column("bytes_at_end", "bytes", value="end.bytes"),
             _from_to("bytes_at_begin", "bytes_at_end", "bytes"),
             Column("blocks_at_begin", value="begin.blocks"),

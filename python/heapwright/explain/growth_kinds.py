@@ -46,7 +46,8 @@ class Course(NamedTuple):
 class Verdict(NamedTuple):
     """kind: one of KINDS. begin, end: the bins that the slope covers.
 
-    slope: bytes per bin, at the end. reason: why it is unknown.
+    slope: bytes per bin, at the end. reason: why it is unknown. steady_from: of a creep, the first bin with
+    this number of blocks.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Verdict(NamedTuple):
     end: int
     slope: trend.Slope
     reason: str = ""
+    steady_from: int = 0
 
 
 _NO_SLOPE = trend.Slope(0.0, math.inf, False)
@@ -96,10 +98,19 @@ def _latest(values: Sequence[int]) -> tuple[int, trend.Slope]:
         # A jump in level keeps the slope, but not its interval.
         is_known = wider.is_sure and wider.half_width <= abs(wider.each) / 2
         is_same = is_known and unlike <= _SAME_SLOPE * abs(latest.each)
+        if _bends(values[place:begin], latest):
+            break
         if not is_same and (found.is_sure or unlike > min(latest.half_width, abs(wider.each) / 2)):
             break
         begin, found = place, wider
     return begin, found
+
+
+def _bends(before: Sequence[int], latest: trend.Slope) -> bool:
+    """Whether these figures alone certainly grow far less, or far more: a wider slope would hide a short
+    part."""
+    own = trend.slope(before)
+    return abs(own.each - latest.each) - own.half_width > _SLOWED * abs(latest.each)
 
 
 def _before_the_end(values: Sequence[int]) -> int:
@@ -221,7 +232,7 @@ def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
         return None
     if not found.is_sure or found.each < 0 or last < (1 + _LARGER) * first:
         return None
-    return Verdict(CREEP, begin, end, found) if by_size >= max(least_bytes, by_count) else None
+    return Verdict(CREEP, begin, end, found, "", begin) if by_size >= max(least_bytes, by_count) else None
 
 
 def _grows_in_place(course: Course, begin: int, end: int) -> bool:
