@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/mapped_array.hpp"
 #include "analyze/realloc_chains.hpp"
 #include "analyze/row.hpp"
+#include "order/mapped_array.hpp"
 
 namespace heapwright::analyze {
 
@@ -133,8 +133,8 @@ class Blocks {
   void rebuild();
   void drop_dead_slots();
 
-  MappedArray<Place> places_;
-  MappedArray<Slot> slots_;
+  order::MappedArray<Place> places_;
+  order::MappedArray<Slot> slots_;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
   std::size_t slots_end_ = 1;

@@ -5,7 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "order/mapped_array.hpp"
 
 namespace heapwright::replay {
 
@@ -74,14 +75,14 @@ class BlockTable {
   }
 
   void grow() {
-    std::vector<LiveBlock> old(places_.size() * 2);
+    order::MappedArray<LiveBlock> old(places_.size() * 2);
     old.swap(places_);
-    for (const LiveBlock& block : old) {
-      if (block.address != 0) place(block);
+    for (std::size_t at = 0; at < old.size(); ++at) {
+      if (old[at].address != 0) place(old[at]);
     }
   }
 
-  std::vector<LiveBlock> places_;
+  order::MappedArray<LiveBlock> places_;
   std::size_t count_ = 0;
 };
 

@@ -161,7 +161,8 @@ def _replayed(
         if remedy.allocator in ("", *shelf.files()) or "/" in remedy.allocator:
             tried[remedy] = candidates.with_remedy(shelf, recorded, remedy)
     chosen = candidates.Chosen([recorded, *tried.values()], True, [])
-    said = quick.Quick(program, trace, chosen, asked, moment_ns, within_s).run(step)
+    live_blocks = sum(site.live_at_peak_blocks for site in report.facts.sites)
+    said = quick.Quick(program, trace, chosen, asked, moment_ns, within_s, live_blocks).run(step)
     recorded_ns = report.facts.totals.allocator_ns
     found = {
         remedy: _figures(said[one.name], remedy.change, one.name.split()[0], recorded_ns)

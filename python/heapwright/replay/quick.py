@@ -3,9 +3,10 @@
 """What a replay can tell of a few settings and changes within seconds.
 
 Memory is from one run of each candidate in recorded order, two at a time: the same calls give the same. Times
-are from runs in turns, one at a time; of a long recording they are of a window around its peak. What does not
-end in time has no figures. Nothing else is run: no bounds of allocators that return memory by the clock, so
-their memory is not judged, and no times by call site.
+are from runs in turns, one at a time, until each is clear; of a long recording they are of a window around
+its peak. The first candidates come first: what does not end in time has no figures. Nothing else is run: no
+bounds of allocators that return memory by the clock, so their memory is not judged, and no times by call
+site.
 """
 
 from __future__ import annotations
@@ -41,8 +42,12 @@ _WINDOW = 1_000_000
 _LEAST_WINDOW = 1000
 _MOST_TURNS = 7
 _LEAST_TURNS = 4
-# Of the time left: the rest is for reading the recording once more, and for dry runs.
-_TIMES_SHARE = 0.6
+# Of the time left: the rest is for dry runs.
+_TIMES_SHARE = 0.8
+# A window saves time if its plan has at most this share of the operations: it makes all blocks that live.
+_WORTH_A_WINDOW = 0.5
+# Runs are clear if those of two sides are as far apart as either side's.
+_CLEAR = 1.0
 _AT_ONCE = 2
 _KEYS = ("time_ns", "peak_bytes", "mean_bytes", "end_bytes")
 
@@ -85,17 +90,21 @@ class Quick:
         changes: Mapping[str, Change],
         moment_ns: int = -1,
         within_s: float = LIMIT_S,
+        live_blocks: int = 0,
     ) -> None:
-        """chosen: the recorded allocator first; changes: by the text that candidates name."""
+        """chosen: the recorded allocator first, then the most important; changes: by the text that candidates
+        name; live_blocks: at the peak."""
         self._program, self._trace = program, trace
         self._candidates = chosen.candidates
         self._changes = changes
         self._moment_ns = moment_ns
         self._limit_s = within_s
         self._begin_s = time.monotonic()
-        self._run_s = 0.0
-        self._calls = _WINDOW if trace.event_count > _MOST_CALLS else 0
-        self._is_all_timed = self._calls > 0 or trace.event_count <= _MOST_TIMED_CALLS
+        self._plan_s = self._run_s = 0.0
+        self._live_blocks = live_blocks
+        is_long = trace.event_count > _MOST_CALLS and self._saves(_WINDOW, trace.event_count)
+        self._calls = _WINDOW if is_long else 0
+        self._is_all_timed = is_long or trace.event_count <= _MOST_TIMED_CALLS
 
     def run(self, progress: Progress) -> dict[str, Tried]:
         """By the candidate's name, those that could be tried. MeasureError."""
@@ -115,56 +124,85 @@ class Quick:
         return list(dict.fromkeys(["", *(candidate.change for candidate in self._candidates)]))
 
     def _run(self, folder: Path) -> dict[str, Tried]:
-        made = self._plans(folder, "all", self._calls)
-        if "" not in made:
-            raise _OutOfTimeError
-        kept = [candidate for candidate in self._candidates if candidate.change in made]
-        memory = self._memory(folder, kept)
-        if not memory[0].runs:
-            raise _OutOfTimeError
-        timed, name = made, "all"
-        window = self._window(len(kept))
-        if window:
-            timed, name = self._plans(folder, "part", window), "part"
-        times, dry = self._times(folder, name, [one for one in kept if one.change in timed], timed)
+        made: dict[str, Document] = {}
+        memory: list[Arm] = []
+        rest = iter(self._candidates)
+        until_s = self._limit_s  # the first ones, without which the others tell nothing, may take all of it
+        while both := list(islice(rest, _AT_ONCE)):
+            new = [text for text in dict.fromkeys(one.change for one in both) if text not in made]
+            made |= self._plans(folder, "all", self._calls, new, until_s)
+            memory += self._memory(folder, both, made, until_s)
+            if not memory or not memory[0].runs:
+                raise _OutOfTimeError
+            until_s = _MEMORY_SHARE * self._limit_s
+            self._progress(len(memory), len(self._candidates))
+        return self._judged(made[""], memory, *self._timed_part(folder, made, memory))
+
+    def _timed_part(
+        self, folder: Path, made: Mapping[str, Document], memory: Sequence[Arm]
+    ) -> tuple[list[Arm], dict[str, list[Document]], float]:
+        """The runs, dry ones, and the part of the recording's calls that they are of."""
+        kept = [one for one, arm in zip(self._candidates, memory, strict=True) if arm.runs]
         operations = float(made[""]["operations"])
-        share = timed[""]["operations"] / operations if timed.get("") and window else 1.0
+        calls = self._timed_calls(len(kept), operations, len({one.change for one in kept}))
+        if calls is None:
+            return [], {}, 1.0
+        timed, name = made, "all"
+        if calls:
+            texts = list(dict.fromkeys(one.change for one in kept))
+            timed, name = self._plans(folder, "part", calls, texts, self._limit_s), "part"
+        share = timed[""]["operations"] / operations if timed.get("") and calls else 1.0
         if self._calls:
             share = min(1.0, operations / max(self._trace.event_count, 1))
-        return self._judged(made[""], memory, times, dry, share)
+        times, dry = self._times(folder, name, [one for one in kept if one.change in timed], timed)
+        return times, dry, share
 
-    def _window(self, candidates: int) -> int:
-        """The calls that are timed: as many as can be in time, by the runs so far; 0: all."""
-        most = 0 if self._is_all_timed else _TIMED_WINDOW
-        left_s = _TIMES_SHARE * self._left(self._limit_s)
-        needed_s = _LEAST_TURNS * candidates * self._run_s
-        if needed_s <= left_s:
-            return most
-        calls = self._calls or self._trace.event_count
-        return min(most or calls, max(_LEAST_WINDOW, int(calls * left_s / needed_s)))
+    def _saves(self, calls: int, operations: float) -> bool:
+        return calls + self._live_blocks <= _WORTH_A_WINDOW * operations
+
+    def _timed_calls(self, candidates: int, operations: float, plans: int) -> int | None:
+        """The calls that are timed: as many as can be in time, by the runs so far; 0: all; None: none."""
+        left_s = self._limit_s - (time.monotonic() - self._begin_s)
+        each_s = _LEAST_TURNS * candidates * self._run_s / max(operations, 1.0)
+        most = _TIMES_SHARE * left_s / each_s if each_s > 0 else operations
+        is_asked = self._is_all_timed or not self._saves(_TIMED_WINDOW, operations)
+        if is_asked and operations <= most:
+            return 0
+        left_s -= self._plan_s * -(-plans // _AT_ONCE)  # a window's plans read the recording once more
+        most = _TIMES_SHARE * left_s / each_s - self._live_blocks if each_s > 0 else operations
+        return int(min(most, _TIMED_WINDOW)) if most >= _LEAST_WINDOW else None
 
     # Plans.
 
-    def _plans(self, folder: Path, name: str, calls: int) -> dict[str, Document]:
+    def _plans(
+        self, folder: Path, name: str, calls: int, texts: Sequence[str], until_s: float
+    ) -> dict[str, Document]:
         """heapwright-replay's output for each plan by its change; without refused or late ones."""
         environment = self._candidates[0].environment() | {"LD_PRELOAD": ""}
         starts = []
-        for number, text in enumerate(self._texts):
-            words = ["plan", str(self._trace.path), str(folder / f"{name}-{number}"), str(calls)]
+        for text in texts:
+            words = ["plan", str(self._trace.path), self._plan(folder, name, text), str(calls)]
             if text:
-                stacks = folder / f"stacks-{number}"
+                stacks = folder / f"stacks-{self._texts.index(text)}"
                 stacks.write_bytes(self._changes[text].stacks)
                 words += [self._changes[text].words, str(stacks)]
             starts.append(([str(self._program), *words], environment))
-        said = self._all(starts, self._limit_s)
-        return {text: one for text, one in zip(self._texts, said, strict=True) if one is not None}
+        begin_s = time.monotonic()
+        said = self._all(starts, until_s)
+        if starts:
+            self._plan_s = time.monotonic() - begin_s
+        return {text: one for text, one in zip(texts, said, strict=True) if one is not None}
 
     def _plan(self, folder: Path, name: str, change: str) -> str:
         return str(folder / f"{name}-{self._texts.index(change)}")
 
     # Runs.
 
-    def _memory(self, folder: Path, candidates: Sequence[Candidate]) -> list[Arm]:
+    def _memory(
+        self, folder: Path, both: Sequence[Candidate], made: Mapping[str, Document], until_s: float
+    ) -> list[Arm]:
+        """Of a few candidates, at the same time; no runs without a plan."""
+        candidates = [one for one in both if one.change in made]
         starts = [
             (
                 [str(self._program), "run", self._plan(folder, "all", one.change), "recorded", "0", "0"],
@@ -173,14 +211,16 @@ class Quick:
             for one in candidates
         ]
         begin_s = time.monotonic()
-        said = self._all(starts, _MEMORY_SHARE * self._limit_s)
-        self._run_s = (time.monotonic() - begin_s) / -(-len(starts) // _AT_ONCE)
-        return [Arm(one, False, [run] if run else []) for one, run in zip(candidates, said, strict=True)]
+        said = dict(zip((one.name for one in candidates), self._all(starts, until_s), strict=True))
+        if any(said.values()):
+            self._run_s = max(self._run_s, time.monotonic() - begin_s)
+        return [Arm(one, False, [run] if (run := said.get(one.name)) else []) for one in both]
 
     def _times(
         self, folder: Path, name: str, candidates: Sequence[Candidate], made: Mapping[str, Document]
     ) -> tuple[list[Arm], dict[str, list[Document]]]:
-        """Whole turns of all candidates, and of dry runs by the changes that need their own."""
+        """Whole turns of all candidates, and of dry runs by the changes that need their own, until all is
+        clear or the time is over."""
         usual = made[""]["operations"] if made else 0
         longer = ["", *(text for text, plan in made.items() if text and plan["operations"] != usual)]
         arms = [Arm(one, False) for one in candidates]
@@ -196,6 +236,8 @@ class Quick:
                 arm.runs += [run] if run else []
             for text, run in zip(longer, dries, strict=True):
                 dry[text] += [run] if run else []
+            if turn + 1 >= _LEAST_TURNS and _are_clear(arms):
+                break
         return arms, dry
 
     def _timed(
@@ -224,7 +266,6 @@ class Quick:
             except _OutOfTimeError:
                 found += [None] * len(both)
                 continue
-            self._progress(len(found), len(starts))
             found += [None if isinstance(one, RunFailedError) else one for one in said]
         return found
 
@@ -326,3 +367,14 @@ def _calls(times: Sequence[Arm]) -> dict[int, Document]:
 
 def _own(arm: Arm) -> list[float]:
     return [float(run["calls_ns"]) + float(run["touch_ns"]) for run in arm.runs]
+
+
+def _are_clear(arms: Sequence[Arm]) -> bool:
+    """Whether each candidate's runs are far from the first one's: more of them would not change a verdict."""
+    first, *others = [sorted(_own(arm)) for arm in arms]
+    return bool(first) and all(_are_apart(first, own) for own in others if own)
+
+
+def _are_apart(some: Sequence[float], others: Sequence[float]) -> bool:
+    gap = max(some[0] - others[-1], others[0] - some[-1])
+    return gap > _CLEAR * max(some[-1] - some[0], others[-1] - others[0])

@@ -9,8 +9,9 @@
 #include <cstddef>
 #include <new>
 #include <type_traits>
+#include <utility>
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 
 template <class T>
 class MappedArray {
@@ -33,6 +34,11 @@ class MappedArray {
     munmap(memory_, count_ * sizeof(T));
     memory_ = fresh;
     count_ = count;
+  }
+
+  void swap(MappedArray& other) noexcept {
+    std::swap(count_, other.count_);
+    std::swap(memory_, other.memory_);
   }
 
   std::size_t size() const noexcept { return count_; }
@@ -62,4 +68,4 @@ class MappedArray {
   T* memory_;
 };
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order
