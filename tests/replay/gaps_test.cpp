@@ -78,12 +78,12 @@ TEST(Gaps, AreWaitedForAtTheRateThatIsAskedFor) {
   figures::Report once;
   run_with_gaps(plan, 1, once);
   EXPECT_GE(figure_of(once, "elapsed_ns"), 59'000'000);
-  figures::Report twice;
-  run_with_gaps(plan, 2, twice);
-  EXPECT_GE(figure_of(twice, "elapsed_ns"), 29'000'000);
-  EXPECT_LT(figure_of(twice, "elapsed_ns"), 59'000'000);
-  EXPECT_EQ(figure_of(twice, "calls"), 4);
-  EXPECT_LT(figure_of(twice, "calls_ns"), 10'000'000) << "waiting is no time of calls";
+  EXPECT_EQ(figure_of(once, "calls"), 4);
+  EXPECT_LT(figure_of(once, "calls_ns"), figure_of(once, "elapsed_ns") / 2) << "waiting is no time of calls";
+  figures::Report faster;  // by far: a busy machine makes it longer
+  run_with_gaps(plan, 20, faster);
+  EXPECT_GE(figure_of(faster, "elapsed_ns"), 2'900'000);
+  EXPECT_LT(figure_of(faster, "elapsed_ns"), 59'000'000);
 }
 
 TEST(Gaps, WhatCannotKeepUpIsLate) {
