@@ -19,8 +19,8 @@ def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TIMES = {"sessions": "200"}
-# What the recorder adds at most to the pages of so small a process.
-RECORDER_BYTES = 64 * 1024
+# The recorded process has more than its heap: libraries' data and the stack, 20 to 22 pages here.
+BESIDE_HEAP_BYTES = 128 * 1024
 
 
 def replayed(
@@ -81,7 +81,7 @@ def test_its_calls_and_peak_are_those_of_the_changed_program(
     assert 0.9 * highest < predicted < 1.1 * highest
     # A recording reads memory every 10 ms, on a busy machine more rarely: it may have been higher between two readings.
     recorded = real["fidelity"]["recorded"]["peak_bytes"]
-    assert recorded < 1.1 * highest + RECORDER_BYTES
+    assert recorded < 1.1 * highest + BESIDE_HEAP_BYTES
     (counts,) = document["changes"]
     assert counts["never_freed"] == counts["foreign_moves"] == 0
     if events is not None:
