@@ -96,6 +96,7 @@ release: wheel ## make wheel, Debian packages, tarball, container recipe, sums i
 	@.venv/bin/python -c "import tomllib; \
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['release'], sep='\n')" > .venv/requires.txt
 	@build/wheel-trial/bin/python -m pip install -q --disable-pip-version-check -r .venv/requires.txt
+	@.venv/bin/python tools/release_wheels.py
 	@build/wheel-trial/bin/python tools/make_release.py
 	@lintian --allow-root --fail-on error,warning dist/*.deb
 	@build/wheel-trial/bin/python tools/try_release.py

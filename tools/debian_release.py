@@ -6,10 +6,22 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+from collections.abc import Sequence
 from email.utils import formatdate
 from pathlib import Path
 
-from release_tree import lay_heap, lay_help, lay_python, notes, project, pythons_of, run, version, when
+from release_tree import (
+    has_later,
+    lay_heap,
+    lay_help,
+    lay_python,
+    notes,
+    project,
+    pythons_of,
+    run,
+    version,
+    when,
+)
 
 revision = f"{version}-1"
 MAINTAINER = "the heapwright authors <heapwright@localhost.localdomain>"
@@ -31,19 +43,19 @@ fi
 """
 
 
-def make_packages(work: Path, wheel: Path, out: Path) -> list[Path]:
-    """Of a wheel that carries no libraries: Debian has them."""
+def make_packages(work: Path, wheels: Sequence[Path], out: Path) -> list[Path]:
+    """Of wheels that carry no libraries which all Debian releases name alike."""
     programs, library, headers = (
         work / name for name in ("heapwright", "libheapwright1", "libheapwright-dev")
     )
-    lay_python(programs / "usr", wheel)
+    lay_python(programs / "usr", wheels)
     lay_help(programs / "usr")
     lay_heap(headers, "/usr", TRIPLET)
     (library / "usr" / TRIPLET).mkdir(parents=True)
     shared = headers / "usr" / TRIPLET / "libheapwright.so.1"
     shared.rename(library / "usr" / TRIPLET / shared.name)
     return [
-        _package(programs, out, _pythons(pythons_of(wheel)), {"postinst": POSTINST, "prerm": PRERM}),
+        _package(programs, out, _pythons(pythons_of(wheels)), {"postinst": POSTINST, "prerm": PRERM}),
         _package(
             library,
             out,
@@ -60,7 +72,8 @@ def make_packages(work: Path, wheel: Path, out: Path) -> list[Path]:
 def _pythons(versions: list[str]) -> str:
     """Debian's python3 is one of these versions: no other has the compiled module."""
     major, minor = versions[-1].split(".")
-    return f"python3 (<< {major}.{int(minor) + 1})"
+    oldest = f"python3 (>= {versions[0]})"
+    return oldest if has_later(versions) else f"{oldest}, python3 (<< {major}.{int(minor) + 1})"
 
 
 def _package(root: Path, out: Path, pythons: str, scripts: dict[str, str]) -> Path:

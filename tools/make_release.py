@@ -27,11 +27,16 @@ def newest(folder: Path, pattern: str) -> Path:
     return found[-1]
 
 
-def make_tarball(work: Path, wheel: Path, out: Path) -> Path:
+def wheels_of(folder: Path) -> list[Path]:
+    """The newest for each kind of Python, those for one version first."""
+    return [newest(folder, f"heapwright-{version}-{tag}-*.whl") for tag in ("cp311-cp311", "cp312-abi3")]
+
+
+def make_tarball(work: Path, wheels: list[Path], out: Path) -> Path:
     """A folder that works wherever it is unpacked."""
     name = f"heapwright-{version}-linux-x86_64"
     tree = work / name
-    lay_python(tree, wheel)
+    lay_python(tree, wheels)
     lay_help(tree)
     lay_heap(work / "heap", "/heap", "lib")
     shutil.copytree(work / "heap/heap", tree, symlinks=True, dirs_exist_ok=True)
@@ -46,21 +51,23 @@ def make_tarball(work: Path, wheel: Path, out: Path) -> Path:
     return made
 
 
-def make(out: Path, wheel: Path, own: Path) -> list[Path]:
-    """Of a wheel with all libraries, and of one for systems that have them."""
-    if "manylinux" in wheel.name and wheel.stat().st_size > LARGEST_WHEEL_BYTES:
-        raise ReleaseError(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {LARGEST_WHEEL_BYTES}")
+def make(out: Path, wheels: list[Path], own: list[Path]) -> list[Path]:
+    """Of wheels with all libraries, and of those for systems that have them; for one Python, or later."""
+    for wheel in wheels:
+        if "manylinux" in wheel.name and wheel.stat().st_size > LARGEST_WHEEL_BYTES:
+            raise ReleaseError(
+                f"{wheel.name} has {wheel.stat().st_size} bytes, more than {LARGEST_WHEEL_BYTES}"
+            )
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        made = [make_tarball(work / "tarball", wheel, out), *make_packages(work / "debian", own, out)]
+        made = [make_tarball(work / "tarball", wheels, out), *make_packages(work / "debian", own, out)]
     recipe = out / "Containerfile"
     shutil.copy(project / "packaging/container/Containerfile", recipe)
     text = out / f"CHANGES-{version}.md"
     text.write_text(notes(), encoding="utf-8")
-    if wheel.parent != out:
-        wheel = Path(shutil.copy(wheel, out))
-    files = sorted([wheel, *made, recipe, text])
+    laid = [wheel if wheel.parent == out else Path(shutil.copy(wheel, out)) for wheel in wheels]
+    files = sorted([*laid, *made, recipe, text])
     sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     return [*files, out / "SHA256SUMS"]
@@ -69,13 +76,17 @@ def make(out: Path, wheel: Path, own: Path) -> list[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=project / "dist")
-    parser.add_argument("--wheel", type=Path, help="with all libraries; else the newest in dist/")
-    parser.add_argument("--debian-wheel", type=Path, help="without; else the newest in build/wheels")
+    parser.add_argument("--wheels", nargs="+", type=Path, help="with all libraries; else the newest in dist/")
+    parser.add_argument(
+        "--debian-wheels", nargs="+", type=Path, help="without; else the newest in build/wheels/debian"
+    )
     chosen = parser.parse_args()
     try:
-        wheel = chosen.wheel or newest(project / "dist", f"heapwright-{version}-*manylinux*.whl")
-        own = chosen.debian_wheel or newest(project / "build/wheels", f"heapwright-{version}-*.whl")
-        made = make(chosen.out.resolve(), wheel.resolve(), own.resolve())
+        wheels = chosen.wheels or wheels_of(project / "dist")
+        own = chosen.debian_wheels or wheels_of(project / "build/wheels/debian")
+        made = make(
+            chosen.out.resolve(), [file.resolve() for file in wheels], [file.resolve() for file in own]
+        )
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
         return 2

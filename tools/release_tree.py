@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 project = Path(__file__).resolve().parent.parent
 version: str = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -20,6 +22,8 @@ COMPLETIONS = {
     "zsh": "share/zsh/vendor-completions/_heapwright",
     "fish": "share/fish/vendor_completions.d/heapwright.fish",
 }
+# Those that a module for the stable ABI is looked for first; nanobind needs 3.12.
+LATER_PYTHONS = ["3.12", "3.13", "3.14"]
 RUN = "import sys\n\nfrom heapwright.__main__ import main\n\nsys.exit(main())\n"
 
 
@@ -40,16 +44,23 @@ def when() -> int:
     return int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=project))
 
 
-def pythons_of(wheel: Path) -> list[str]:
-    """The versions that have its compiled module."""
-    found = re.search(r"-cp(\d)(\d+)-", wheel.name)
-    if not found:
-        raise ReleaseError(f"{wheel.name} names no version of Python")
-    return [f"{found[1]}.{found[2]}"]
+def pythons_of(wheels: Sequence[Path]) -> list[str]:
+    """The versions that one of them has a compiled module for; after LATER_PYTHONS, all that come as well."""
+    found = []
+    for wheel in wheels:
+        tag = re.search(r"-cp(\d)(\d+)-(abi3)?", wheel.name)
+        if not tag:
+            raise ReleaseError(f"{wheel.name} names no version of Python")
+        found += LATER_PYTHONS if tag[3] else [f"{tag[1]}.{tag[2]}"]
+    return found
 
 
-def lay_python(prefix: Path, wheel: Path) -> None:
-    """bin/heapwright, and in lib/heapwright the wheel with the packages that it cannot run without."""
+def has_later(pythons: Sequence[str]) -> bool:
+    return pythons[-1] == LATER_PYTHONS[-1]
+
+
+def lay_python(prefix: Path, wheels: Sequence[Path]) -> None:
+    """bin/heapwright, and lib/heapwright: the first wheel, what it needs, and the modules of the others."""
     library = prefix / "lib/heapwright"
     install = [
         sys.executable,
@@ -60,7 +71,13 @@ def lay_python(prefix: Path, wheel: Path) -> None:
         "--disable-pip-version-check",
         "--no-compile",
     ]
-    run(*install, "--only-binary", ":all:", "--target", library, wheel)
+    run(*install, "--only-binary", ":all:", "--target", library, wheels[0])
+    for other in wheels[1:]:
+        with ZipFile(other) as archive:
+            [module] = [
+                file for file in archive.namelist() if re.fullmatch(r"heapwright/_native\..*so", file)
+            ]
+            (library / archive.extract(module, library)).chmod(0o755)
     shutil.rmtree(library / "bin", ignore_errors=True)
     for left in (
         "direct_url.json",
@@ -74,8 +91,11 @@ def lay_python(prefix: Path, wheel: Path) -> None:
     launcher = prefix / "bin/heapwright"
     launcher.parent.mkdir(parents=True)
     text = (project / "packaging/heapwright.sh").read_text(encoding="utf-8")
-    versions = " ".join(pythons_of(wheel))
-    launcher.write_text(text.replace("@VERSIONS@", f'"{versions}"'), encoding="utf-8")
+    pythons = pythons_of(wheels)
+    text = text.replace("@VERSIONS@", f'"{" ".join(pythons)}"').replace(
+        "@OR_LATER@", has_later(pythons) * '" or later"'
+    )
+    launcher.write_text(text, encoding="utf-8")
     launcher.chmod(0o755)
 
 

@@ -13,14 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from make_release import newest
-from release_tree import ReleaseError, project, pythons_of, run, version
+from make_release import wheels_of
+from release_tree import ReleaseError, project, run, version
 from run_trixie import mirror
 
-# Suite -> the ways that must work; the packages and the compiled module are made for one release.
+# Suite -> the ways that must work.
+EACH = {"deb", "library", "development", "tarball", "wheel"}
 SUITES = {
-    "bookworm": {"deb", "library", "development", "tarball", "wheel"},
-    "trixie": {"library", "development"},
+    "bookworm": EACH,
+    "trixie": EACH,
     "bullseye": set(),
 }
 limit_s = 600
@@ -41,7 +42,7 @@ COMPILE = "gcc statistics.c -o statistics $(pkg-config --cflags --libs heapwrigh
 APT = "apt-get update -qq && apt-get install -y -qq --no-install-recommends"
 
 
-def ways(python: str, name: str) -> dict[str, str]:
+def ways(name: str) -> dict[str, str]:
     """Name -> what a user types, in /tmp, where dist/'s files lie."""
     unpack = f"tar xzf {name}.tar.gz && mv {name} /srv/moved && export PATH=/srv/moved/bin:$PATH"
     return {
@@ -53,7 +54,7 @@ def ways(python: str, name: str) -> dict[str, str]:
         "development": f"{APT} gcc libc6-dev pkg-config ./libheapwright1_*.deb ./libheapwright-dev_*.deb"
         f" >/dev/null && {PRELOAD} && {COMPILE}",
         "tarball": f"{APT} python3 >/dev/null && {unpack} && {USE}",
-        "wheel": f"{APT} python3-venv >/dev/null && {python} -m venv /srv/venv"
+        "wheel": f"{APT} python3-venv >/dev/null && python3 -m venv /srv/venv"
         " && /srv/venv/bin/pip install -q --no-index --find-links wheels heapwright"
         f" && export PATH=/srv/venv/bin:$PATH && {USE}",
     }
@@ -113,14 +114,14 @@ def verdict(suite: str, way: str, code: int, said: str) -> tuple[bool, str]:
     return False, f"exit code {code}: {' / '.join(lines)[-500:]}"
 
 
-def try_suite(suite: str, out: Path, wheels: Path, python: str, only: list[str]) -> int:
+def try_suite(suite: str, out: Path, wheels: Path, only: list[str]) -> int:
     failed = 0
     try:
         archive = make_root(suite)
     except ReleaseError as error:
         print(f"{suite:9} not tried: {error}")
         return 0
-    for way, command in ways(python, f"heapwright-{version}-linux-x86_64").items():
+    for way, command in ways(f"heapwright-{version}-linux-x86_64").items():
         if only and way not in only:
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -137,17 +138,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=project / "dist")
     parser.add_argument("--suites", nargs="+", default=list(SUITES), choices=list(SUITES))
-    parser.add_argument("--ways", nargs="+", default=[], choices=list(ways("", "")))
+    parser.add_argument("--ways", nargs="+", default=[], choices=list(ways("")))
     chosen = parser.parse_args()
     try:
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=chosen.out)
-        wheel = newest(chosen.out, f"heapwright-{version}-*manylinux*.whl")
+        wheels = wheels_of(chosen.out)
         with tempfile.TemporaryDirectory() as folder:
-            run(sys.executable, "-m", "pip", "download", "-q", "-d", folder, wheel)
-            python = f"python{pythons_of(wheel)[0]}"
+            run(sys.executable, "-m", "pip", "download", "-q", "-d", folder, wheels[0])
+            for wheel in wheels[1:]:
+                shutil.copy(wheel, folder)
             failed = sum(
-                try_suite(suite, chosen.out.resolve(), Path(folder), python, chosen.ways)
-                for suite in chosen.suites
+                try_suite(suite, chosen.out.resolve(), Path(folder), chosen.ways) for suite in chosen.suites
             )
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)

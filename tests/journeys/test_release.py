@@ -58,8 +58,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("release")
     wheel = wheel_of_this_build(folder)
     made = run(
-        sys.executable, project / "tools/make_release.py", "--out", folder / "dist", "--wheel", wheel,
-        "--debian-wheel", wheel,
+        sys.executable, project / "tools/make_release.py", "--out", folder / "dist", "--wheels", wheel,
+        "--debian-wheels", wheel,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     return folder / "dist"
