@@ -2,10 +2,8 @@
 #include "collect/lost_in_copies.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
-
-#include "graph/graph.hpp"
-#include "graph/nearest.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -15,17 +13,27 @@ constexpr std::uint64_t most_copies = 10;
 // One may have nothing new by chance.
 constexpr std::uint64_t quiet_copies = 2;
 
-// By block, and roots behind them: something leads to it.
+// By block, and roots behind them: something leads to it. Walks through the edges where they are, by `from`,
+// as a graph of its own would take more memory than the snapshot itself did.
 std::vector<bool> found_in(const trace::HeapGraph& snapshot) {
   const auto blocks = static_cast<std::uint32_t>(snapshot.nodes.size());
-  const auto start = blocks + static_cast<std::uint32_t>(snapshot.roots.size());
-  std::vector<graph::Edge> edges;
-  edges.reserve(snapshot.edges.size() + snapshot.roots.size());
-  for (const trace::GraphEdge& edge : snapshot.edges) edges.emplace_back(edge.from, edge.to);
-  for (std::uint32_t root = blocks; root < start; ++root) edges.emplace_back(start, root);
-  const graph::Graph whole(start + 1, edges);
-  std::vector<bool> found(start + 1);
-  for (const std::uint32_t node : graph::nearest_from(whole, start).order) found[node] = true;
+  const auto nodes = blocks + static_cast<std::uint32_t>(snapshot.roots.size());
+  std::vector<std::uint32_t> first(nodes + std::size_t{1});  // of each node's edges
+  for (const trace::GraphEdge& edge : snapshot.edges) ++first[edge.from + std::size_t{1}];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<bool> found(nodes);
+  std::vector<std::uint32_t> open;  // whose edges are still to be followed
+  for (std::uint32_t root = blocks; root < nodes; ++root) open.push_back(root);
+  while (!open.empty()) {
+    const std::uint32_t node = open.back();
+    open.pop_back();
+    for (std::uint32_t at = first[node]; at != first[node + std::size_t{1}]; ++at) {
+      const std::uint32_t to = snapshot.edges[at].to;
+      if (found[to]) continue;
+      found[to] = true;
+      open.push_back(to);
+    }
+  }
   return found;
 }
 

@@ -35,7 +35,7 @@ const char help_text[] =
   --snapshot WHEN     look at who holds which block, and which ones nobody holds: at the
                       end (before the program exits), every=10m, above=2G or peak
                       (of resident memory); several with commas
-  --no-stop           with snapshots: let the program run while its memory is copied, twice
+  --no-stop           with snapshots: let the program run while its memory is copied, three times or more
   --unaligned         with snapshots: look for pointers at every byte, as in packed structs
   --snapshot-of PID   take a snapshot of a process that is being recorded, now
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)

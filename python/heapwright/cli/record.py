@@ -50,7 +50,9 @@ Snapshot = Annotated[
 ]
 NoStop = Annotated[
     bool,
-    typer.Option("--no-stop", help="In snapshots, let the program run while its memory is copied, twice."),
+    typer.Option(
+        "--no-stop", help="In snapshots, let the program run while its memory is copied, three times or more."
+    ),
 ]
 Unaligned = Annotated[
     bool,
