@@ -12,8 +12,8 @@
 #include <cstring>
 #include <thread>
 
-#include "attach/process_status.hpp"
 #include "attach/refusal.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -33,7 +33,7 @@ constexpr std::uint64_t most_stack_bytes = 1 << 20;
 constexpr std::uint64_t unknown_stack_bytes = 1 << 14;
 
 TargetMemory& opened(TargetMemory& memory, pid_t process) {
-  if (!memory.is_open()) throw Refusal(why_not_traced(process));
+  if (!memory.is_open()) throw Refusal(tracee::why_not_traced(process));
   return memory;
 }
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "attach/process_status.hpp"
+#include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
 #include "counters/calls_section.hpp"
 #include "counters/page_file.hpp"
@@ -79,7 +79,7 @@ void CounterPage::make_room() {
                   " KiB; make room in /dev/shm");
   }
   // The process opens it with its filesystem user id, the last of the four.
-  std::istringstream ids(read_status(process_)["Uid"]);
+  std::istringstream ids(tracee::read_status(process_)["Uid"]);
   uid_t owner = geteuid();
   for (uid_t id = 0; ids >> id;) owner = id;
   if (owner != geteuid() && fchown(file_, owner, static_cast<gid_t>(-1)) != 0) {

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "attach/process_status.hpp"
+#include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -119,7 +120,7 @@ class Planner {
     const auto tracer = static_cast<pid_t>(region.head.tracer_process);
     const std::uint64_t ticks = region.head.tracer_start_ticks;
     if (ticks == 0 || start_ticks_of(tracer) != ticks || !is_in_use(memory_, region)) return;
-    if (has_ended(tracer, tracer)) return;  // it is an unreaped zombie
+    if (tracee::has_ended(tracer, tracer)) return;  // it is an unreaped zombie
     const std::string by = " already, by process " + std::to_string(tracer);
     if (region.head.kind == AgentKind::recording) {
       throw Refusal("it is being recorded" + by + "; end that first");

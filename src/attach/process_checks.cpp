@@ -9,8 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "attach/process_status.hpp"
+#include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -26,7 +27,7 @@ bool is_kernel_thread(pid_t process) {
   std::string field;
   for (int number = 3; number <= 9; ++number) fields >> field;
   constexpr long kernel_thread = 0x200000;
-  return (number_in(field) & kernel_thread) != 0;
+  return (tracee::number_in(field) & kernel_thread) != 0;
 }
 
 void check_program(pid_t process) {
@@ -43,14 +44,14 @@ void check_program(pid_t process) {
 }
 
 void check_threads(pid_t process, bool is_forced) {
-  for (const pid_t thread : threads_of(process)) {
-    auto status = read_status(process, thread);
+  for (const pid_t thread : tracee::threads_of(process)) {
+    auto status = tracee::read_status(process, thread);
     const std::string& state = status["State"];
     if (!state.empty() && (state[0] == 'T' || state[0] == 't')) {
       throw Refusal("it is stopped (" + state + "); continue it first: kill -CONT " +
                     std::to_string(process));
     }
-    if (number_in(status["Seccomp"]) == 2 && !is_forced) {
+    if (tracee::number_in(status["Seccomp"]) == 2 && !is_forced) {
       throw Refusal(
           "it has a seccomp filter that may kill it for the system calls made to attach; --despite-seccomp "
           "attaches anyway");
@@ -61,15 +62,16 @@ void check_threads(pid_t process, bool is_forced) {
 }  // namespace
 
 void check_process(pid_t process, pid_t asker, bool is_forced) {
-  auto status = read_status(process);
+  auto status = tracee::read_status(process);
   if (status.empty() || process <= 0) throw Refusal("there is no such process");
-  if (const long group = number_in(status["Tgid"]); group != process) {
+  if (const long group = tracee::number_in(status["Tgid"]); group != process) {
     throw Refusal("it is a thread of process " + std::to_string(group) + "; name that process");
   }
   if (process == getpid() || process == asker) throw Refusal("it is heapwright itself");
   if (is_kernel_thread(process)) throw Refusal("it is a kernel thread and has no heap");
-  if (has_ended(process, process) && threads_of(process).size() <= 1) throw Refusal("it has ended");
-  if (number_in(status["TracerPid"]) != 0) throw Refusal(why_not_traced(process));
+  if (tracee::has_ended(process, process) && tracee::threads_of(process).size() <= 1)
+    throw Refusal("it has ended");
+  if (tracee::number_in(status["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
   check_program(process);
   check_threads(process, is_forced);
   for (const char* space : {"ns/mnt", "ns/pid", "root"}) {

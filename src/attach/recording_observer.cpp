@@ -15,10 +15,11 @@
 #include <set>
 
 #include "attach/agent_values.hpp"
-#include "attach/process_status.hpp"
+#include "attach/process_links.hpp"
 #include "attach/recorder/layout.hpp"
 #include "attach/refusal.hpp"
 #include "attach/threads_within.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 
@@ -150,11 +151,11 @@ void RecordingObserver::describe(const Plan& plan) const {
   if (memory == MAP_FAILED) throw Refusal("there is no memory to record its calls");
   auto* const block = static_cast<ProcessBlock*>(memory);
   block->process_id = static_cast<std::uint32_t>(process_);
-  auto status = read_status(process_);
-  block->parent_process_id = static_cast<std::uint32_t>(number_in(status["PPid"]));
+  auto status = tracee::read_status(process_);
+  block->parent_process_id = static_cast<std::uint32_t>(tracee::number_in(status["PPid"]));
   // As session/seccomp_status.hpp has it.
-  block->seccomp_at_start =
-      static_cast<std::uint32_t>(number_in(status["Seccomp"]) + number_in(status["Seccomp_filters"]));
+  block->seccomp_at_start = static_cast<std::uint32_t>(tracee::number_in(status["Seccomp"]) +
+                                                       tracee::number_in(status["Seccomp_filters"]));
   struct stat space {};
   if (stat(("/proc/" + std::to_string(process_) + "/ns/pid").c_str(), &space) == 0) {
     block->pid_namespace = static_cast<std::uint32_t>(space.st_ino);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "attach/process_status.hpp"
+#include "attach/process_links.hpp"
 
 namespace heapwright::attach {
 namespace {

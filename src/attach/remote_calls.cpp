@@ -28,7 +28,7 @@ void check(long result, pid_t thread) {
 }  // namespace
 
 long RemoteCalls::call(long number, const std::uint64_t (&arguments)[6]) {
-  const pid_t id = thread_.id;
+  const pid_t id = thread_.seized->id;
   std::uint64_t mask = 0;
   const std::uint64_t all = ~std::uint64_t{0};
   check(ptrace(PTRACE_GETSIGMASK, id, sizeof mask, &mask), id);
@@ -53,22 +53,22 @@ long RemoteCalls::call(long number, const std::uint64_t (&arguments)[6]) {
 
 void RemoteCalls::step() {
   for (;;) {
-    check(ptrace(PTRACE_SINGLESTEP, thread_.id, nullptr, nullptr), thread_.id);
+    check(ptrace(PTRACE_SINGLESTEP, thread_.seized->id, nullptr, nullptr), thread_.seized->id);
     int status = 0;
     pid_t waited = 0;
     do {
-      waited = waitpid(thread_.id, &status, __WALL);
+      waited = waitpid(thread_.seized->id, &status, __WALL);
     } while (waited < 0 && errno == EINTR);
-    if (waited != thread_.id || !WIFSTOPPED(status)) {
-      thread_.is_stopped = false;
-      if (waited == thread_.id && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
+    if (waited != thread_.seized->id || !WIFSTOPPED(status)) {
+      thread_.seized->is_stopped = false;
+      if (waited == thread_.seized->id && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
         throw Refusal("its seccomp filter killed it for a system call that was made in it");
       }
-      check(-1, thread_.id);
+      check(-1, thread_.seized->id);
     }
     if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP) return;
     // SIGSTOP cannot be blocked: it stays pending until the thread continues.
-    if (status >> 16 == 0) thread_.signal = WSTOPSIG(status);
+    if (status >> 16 == 0) thread_.seized->signal = WSTOPSIG(status);
   }
 }
 

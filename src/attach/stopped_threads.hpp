@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stops and resumes all threads of a process. Not thread-safe: the kernel accepts requests only from the
-// thread that stopped them. When this program ends, the threads resume by themselves.
+// A process all of whose threads stand still, with the registers that may be changed.
 #pragma once
 
 #include <sys/types.h>
@@ -10,21 +9,18 @@
 #include <cstdint>
 #include <map>
 
+#include "tracee/seized_threads.hpp"
+
 namespace heapwright::attach {
 
 struct StoppedThread {
-  pid_t id = 0;
-  bool is_stopped = false;
-  int signal = 0;  // was about to be delivered when the thread stopped; delivered when it resumes
+  tracee::SeizedThread* seized = nullptr;
   user_regs_struct registers{};
 };
 
 class StoppedThreads {
  public:
-  explicit StoppedThreads(pid_t process) : process_(process) {}
-  ~StoppedThreads() { resume(); }
-  StoppedThreads(const StoppedThreads&) = delete;
-  StoppedThreads& operator=(const StoppedThreads&) = delete;
+  explicit StoppedThreads(pid_t process) : seized_(process) {}
 
   // Refusal: the kernel forbids it, or a thread did not stop in time; then all resume. False: the process has
   // ended.
@@ -40,18 +36,11 @@ class StoppedThreads {
   StoppedThread* caller() noexcept;
 
   // From the first thread's stop to the last one's resumption.
-  std::uint64_t stopped_ns() const noexcept { return stopped_ns_; }
+  std::uint64_t stopped_ns() const noexcept { return seized_.stopped_ns(); }
 
  private:
-  void stop_all(std::chrono::steady_clock::time_point until);
-  bool seize(pid_t id);
-  void wait_for(StoppedThread& thread, std::chrono::steady_clock::time_point until);
-
-  pid_t process_;
-  // Threads that are not stopped remain from a stop that took too long.
+  tracee::SeizedThreads seized_;
   std::map<pid_t, StoppedThread> threads_;
-  std::uint64_t begin_ns_ = 0;
-  std::uint64_t stopped_ns_ = 0;
 };
 
 }  // namespace heapwright::attach

@@ -10,6 +10,7 @@
 
 #include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -36,25 +37,41 @@ std::uint64_t room_bytes(const std::string& folder) {
   return room / 2;
 }
 
-std::vector<trace::PageRun> resident_runs(const std::string& folder,
+// What to do included, as far as it can be known.
+std::string why_unreadable(pid_t process, const std::string& folder) {
+  if (tracee::has_no_memory(process)) {
+    const bool is_alone = tracee::threads_of(process).size() <= 1;
+    return is_alone ? "it has ended"
+                    : "its main thread has ended, and the kernel shows its memory by that one";
+  }
+  if (access((folder + "/pagemap").c_str(), F_OK) != 0) {
+    return "the kernel does not tell which pages it has (CONFIG_PROC_PAGE_MONITOR)";
+  }
+  return tracee::why_not_traced(process);
+}
+
+std::vector<trace::PageRun> resident_runs(pid_t process, const std::string& folder,
                                           const std::vector<trace::Mapping>& mappings) {
   PageMap pages(folder + "/pagemap");
   std::vector<trace::PageRun> runs;
   for (std::uint64_t at = 0; at < PageMap::end_address;) {
     at = pages.is_open() ? pages.read_window(at, mappings, runs) : 0;
-    if (at == 0) throw std::runtime_error("its memory cannot be read");
+    if (at == 0) throw std::runtime_error(why_unreadable(process, folder));
   }
   return runs;
 }
 
-// The resident parts of mappings with pointers, by address.
-PageRanges memory_with_pointers(const std::string& folder, const std::vector<trace::Mapping>& mappings) {
+// The resident parts of mappings with pointers, by address. What is not writable now may have been: then it
+// has pages of its own.
+PageRanges memory_with_pointers(pid_t process, const std::string& folder,
+                                const std::vector<trace::Mapping>& mappings) {
   PageRanges found;
   auto mapping = mappings.begin();
-  for (const trace::PageRun& run : resident_runs(folder, mappings)) {
+  for (const trace::PageRun& run : resident_runs(process, folder, mappings)) {
     while (mapping != mappings.end() && mapping->end <= run.begin) ++mapping;
     for (auto at = mapping; at != mappings.end() && at->begin < run.end; ++at) {
-      if (!may_hold_pointers(*at)) continue;
+      const bool was_written = run.kind != trace::PageKind::file || at->has(trace::MappingFlag::writable);
+      if (!was_written || !may_hold_pointers(*at)) continue;
       const std::uint64_t begin = std::max(run.begin, at->begin);
       const std::uint64_t end = std::min(run.end, at->end);
       if (!found.empty() && found.back().end == begin) {
@@ -172,9 +189,7 @@ bool is_device(const std::string& mapping_name) {
 }
 
 bool may_hold_pointers(const trace::Mapping& mapping) {
-  using trace::MappingFlag;
-  return mapping.has(MappingFlag::readable) && mapping.has(MappingFlag::writable) &&
-         !is_recorders(mapping.name) && !is_device(mapping.name);
+  return !is_recorders(mapping.name) && !is_device(mapping.name) && !mapping.name.starts_with("[v");
 }
 
 void add_modules(const std::string& folder, const std::vector<trace::Mapping>& mappings,
@@ -194,8 +209,8 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
   image.root = std::make_shared<const RootFolder>(folder);
   const std::vector<trace::Mapping> mappings = parse_mappings(read_file(folder + "/maps"));
   add_modules(folder, mappings, image.modules);
-  const PageRanges memory = memory_with_pointers(folder, mappings);
   const auto process = static_cast<pid_t>(process_id);
+  const PageRanges memory = memory_with_pointers(process, folder, mappings);
   image.wish = {values_of_pointers(mappings), wish.is_unaligned ? 1 : tracee::WordCopy::word_bytes};
   const std::uint64_t bytes = tracee::WordCopy::expected_bytes(process, memory, image.wish);
   image.words = std::make_unique<tracee::WordCopy>(bytes, room_bytes(folder));
@@ -209,7 +224,7 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
 
 void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
   read_outline(process, folder, image);
-  const PageRanges memory = memory_with_pointers(folder, image.mappings);
+  const PageRanges memory = memory_with_pointers(process.id(), folder, image.mappings);
   const tracee::WordCopy::Range copied_values =
       std::exchange(image.wish.values, values_of_pointers(image.mappings));
   PageRanges same;
@@ -228,8 +243,9 @@ void read_threads(const tracee::StoppedProcess& process, const std::string& fold
 }
 
 void read_running(std::uint32_t process_id, const std::string& folder, ProcessImage& image) {
-  const PageRanges rest = without(memory_with_pointers(folder, image.mappings), image.copied);
-  if (!image.words->take(static_cast<pid_t>(process_id), rest, image.wish)) throw std::runtime_error(no_room);
+  const auto process = static_cast<pid_t>(process_id);
+  const PageRanges rest = without(memory_with_pointers(process, folder, image.mappings), image.copied);
+  if (!image.words->take(process, rest, image.wish)) throw std::runtime_error(no_room);
 }
 
 }  // namespace heapwright::collect

@@ -23,7 +23,8 @@ using KnownModules = std::map<std::string, std::shared_ptr<const ModuleVariables
 // Variables of the modules that these mappings have, which takes a while for large ones.
 void add_modules(const std::string& folder, const std::vector<trace::Mapping>& mappings, KnownModules& known);
 
-// Whether blocks or pointers to them may be in it: memory of the program, and nothing of the recorder's.
+// Whether blocks or pointers to them may be in it, whatever it is protected by: nothing of the recorder's, of
+// devices and of the kernel ([vvar]).
 bool may_hold_pointers(const trace::Mapping& mapping);
 bool is_recorders(const std::string& mapping_name);
 bool is_device(const std::string& mapping_name);

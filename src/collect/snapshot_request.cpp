@@ -18,6 +18,7 @@
 #include "collect/report.hpp"
 #include "collect/session_text.hpp"
 #include "session/layout.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -34,7 +35,7 @@ std::string target_of(const std::string& link) {
 }
 
 // Its list of mappings may not be opened, whatever the permissions of the file say.
-bool is_anothers(std::uint32_t process) {
+bool is_forbidden(std::uint32_t process) {
   const int file = open((folder_of(process) + "/maps").c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno == EACCES || errno == EPERM;
   close(file);
@@ -115,8 +116,8 @@ int report_snapshot(std::int32_t process) {
   const auto number = static_cast<std::uint32_t>(process);
   const std::string who = "process " + std::to_string(process);
   if (access(folder_of(number).c_str(), F_OK) != 0) throw UsageError("there is no " + who);
-  if (is_anothers(number)) {
-    throw UsageError(who + " belongs to another user: ask as that user, or as root");
+  if (is_forbidden(number)) {
+    throw UsageError("no snapshot of " + who + ": " + tracee::why_not_traced(process));
   }
   const std::uint64_t session = session_of(number);
   if (session == 0) {

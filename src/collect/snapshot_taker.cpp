@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "collect/heap_snapshot.hpp"
-#include "collect/proc_files.hpp"
 #include "collect/session_text.hpp"
 #include "collect/signals.hpp"
 #include "platform/futex.hpp"
 #include "trace/reader.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -29,18 +29,16 @@ bool is_glibc(const std::string& allocator) {
   return allocator.starts_with("glibc") || allocator.find("/libc.so") != std::string::npos;
 }
 
-// What could not be looked at any longer is no failure of a recording.
-bool has_ended(const std::string& folder) {
-  const std::string status = read_file(folder + "/status");
-  return status.empty() || status.find("\nState:\tZ") != std::string::npos ||
-         status.find("\nState:\tX") != std::string::npos;
-}
-
 }  // namespace
 
 SnapshotTaker::SnapshotTaker(const SnapshotWishes& wishes, session::ProcessBlock& block,
                              const TickClock& clock, TraceFile& file, SnapshotSource source)
-    : block_(block), clock_(clock), file_(file), source_(std::move(source)), times_(wishes, clock.now_ns()) {}
+    : block_(block),
+      clock_(clock),
+      file_(file),
+      source_(std::move(source)),
+      process_(static_cast<pid_t>(source_.process_id)),
+      times_(wishes, clock.now_ns()) {}
 
 bool SnapshotTaker::is_requested() const noexcept {
   return block_.snapshot_requests.load(std::memory_order_acquire) !=
@@ -54,6 +52,7 @@ bool SnapshotTaker::has_work() const {
 
 void SnapshotTaker::step(std::uint64_t resident_bytes) {
   resident_bytes_ = resident_bytes;
+  process_.release_late();
   if (is_there(scanned_)) put_scanned(true);
   if (scanned_.valid()) return;
   if (is_there(prepared_)) take(false);
@@ -114,6 +113,7 @@ void SnapshotTaker::take(bool is_last) {
   } catch (const std::exception& error) {
     failure = error.what();
   }
+  process_.resume();
   end(failure);
 }
 
@@ -122,8 +122,10 @@ void SnapshotTaker::end(const std::string& failure) {
   times_.note(clock_.now_ns(), resident_bytes_, stopped_ns_);
   release_waiting();
   if (failure.empty()) return;
-  if (!has_ended(source_.folder)) note_failure(failure);
-  answer(failure, {});
+  // What could not be looked at any longer is no failure of a recording.
+  const bool is_over = tracee::has_no_memory(process_.id());
+  if (!is_over) note_failure(failure);
+  answer(is_over ? "it has ended" : failure, {});
 }
 
 // Each reason once: it may last for days.
@@ -134,18 +136,17 @@ void SnapshotTaker::note_failure(const std::string& reason) {
 // Returns why there is none. A call that the snapshot counts on may still be in a ring when the program
 // stops.
 std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
-  tracee::StoppedProcess process(static_cast<pid_t>(source_.process_id));
-  std::string reason = process.stop(patience);
+  std::string reason = process_.stop(patience);
   if (!reason.empty()) return reason;
   reason = source_.write_calls();
   if (!reason.empty()) return reason;
   const std::uint64_t now_ns = clock_.now_ns();
   const Calls calls = calls_until(now_ns, is_last ? UINT64_MAX : now_ns);
   const SignalsBlocked blocked;
-  read_image(process, source_.folder, image);
+  read_image(process_, source_.folder, image);
   modules_ = image.modules;
-  process.resume();
-  stopped_ns_ = process.stopped_ns();
+  process_.resume();
+  stopped_ns_ = process_.stopped_ns();
   scan_beside(calls, std::move(image));
   return {};
 }
@@ -161,14 +162,13 @@ std::string SnapshotTaker::go_on(Prepared prepared) {
     scan_beside(calls, std::move(prepared.image));
     return {};
   }
-  tracee::StoppedProcess process(static_cast<pid_t>(source_.process_id));
-  std::string reason = process.stop(patience);
+  std::string reason = process_.stop(patience);
   if (!reason.empty()) return reason;
   if (begun_ns_ == 0) begun_ns_ = clock_.now_ns();
-  read_threads(process, source_.folder, prepared.image);
-  process.resume();
+  read_threads(process_, source_.folder, prepared.image);
+  process_.resume();
   modules_ = prepared.image.modules;
-  stopped_ns_ += process.stopped_ns();
+  stopped_ns_ += process_.stopped_ns();
   prepare_beside([begun = std::move(prepared.image), process = source_.process_id,
                   folder = source_.folder](Prepared& next) mutable {
     read_running(process, folder, begun);
@@ -199,7 +199,7 @@ void SnapshotTaker::scan_beside(const Calls& calls, ProcessImage image) {
   });
 }
 
-// The copy is released before copies are compared.
+// What only the scan needs is released before copies are compared.
 SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, ProcessImage image, LostInCopies* lost) {
   Scanned scanned;
   try {
@@ -209,6 +209,7 @@ SnapshotTaker::Scanned SnapshotTaker::scan(const Calls& calls, ProcessImage imag
     scanned.graph = snapshot_of({image, heap, calls.is_glibc});
     scanned.graph.time_ns = calls.time_ns;
     image.words.reset();
+    heap = {};
     if (lost != nullptr) lost->add(scanned.graph);
   } catch (const std::exception& error) {
     scanned.failure = error.what();

@@ -93,6 +93,7 @@ class SnapshotTaker {
   const TickClock& clock_;
   TraceFile& file_;
   SnapshotSource source_;
+  tracee::StoppedProcess process_;
   SnapshotTimes times_;
   KnownModules modules_;
   std::future<Prepared> prepared_;

@@ -204,7 +204,7 @@ struct ProcessBlock {
   std::uint64_t snapshot_blocks;
   std::uint64_t snapshot_bytes;
   std::uint64_t snapshot_stopped_ns;
-  char snapshot_failure[128];  // empty: it was taken
+  char snapshot_failure[256];  // empty: it was taken
   // The recorder's set of sampled blocks in the process: pointers that hold nothing. 0: there is none.
   std::atomic<std::uint64_t> sampled_set_begin;
   std::atomic<std::uint64_t> sampled_set_end;

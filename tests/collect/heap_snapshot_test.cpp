@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "collect/proc_files.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect::test {
 
@@ -156,6 +159,72 @@ TEST_F(HeapSnapshotTest, ABlockThatWasFreedMeanwhileHoldsWhatItPointedTo) {
   const auto roots = roots_of(snapshot(), 2);
   ASSERT_FALSE(roots.empty());
   EXPECT_EQ(roots.back().kind, trace::RootKind::moving);
+}
+
+// A child that protects its memory and stands still; what it has written to before holds blocks none the
+// less.
+class ProtectedMemoryTest : public ::testing::TestWithParam<int> {
+ protected:
+  static constexpr std::size_t page_bytes = 4096;
+  static constexpr std::uint64_t place = 0x6b0000000000;
+
+  // A pointer on the page to a block on the next one.
+  static pid_t started() {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      void* const made = mmap(reinterpret_cast<void*>(place), 2 * page_bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      *static_cast<std::uint64_t*>(made) = place + page_bytes;
+      const bool is_done = mprotect(made, page_bytes, GetParam()) == 0;
+      if (!is_done || write(ready[1], "", 1) != 1) _exit(1);
+      for (;;) pause();
+    }
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    for (const int end : ready) close(end);
+    return child;
+  }
+};
+
+TEST_P(ProtectedMemoryTest, HoldsWhatItHeldBefore) {
+  const pid_t child = started();
+  const std::string folder = "/proc/" + std::to_string(child);
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), folder, {}, {});
+  tracee::StoppedProcess process(child);
+  EXPECT_EQ(process.stop(std::chrono::seconds(30)), "");
+  read_image(process, folder, image);
+  process.resume();
+  LiveHeap heap;
+  heap.blocks.push_back({place + page_bytes, 64, 0});
+  heap.usable.push_back(64);
+  const trace::HeapGraph graph = snapshot_of({image, heap, false});
+  EXPECT_TRUE(std::any_of(graph.edges.begin(), graph.edges.end(), [&](const trace::GraphEdge& edge) {
+    return edge.from >= 1 && graph.roots[edge.from - 1].kind == trace::RootKind::mapping;
+  }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Protection, ProtectedMemoryTest,
+                         ::testing::Values(PROT_READ, PROT_READ | PROT_EXEC, PROT_NONE));
+
+// It is killed while it stands still.
+TEST_F(HeapSnapshotTest, AProcessThatEndsMeanwhileIsTold) {
+  const std::string folder = "/proc/" + std::to_string(child_);
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), folder, {}, {});
+  tracee::StoppedProcess process(child_);
+  ASSERT_EQ(process.stop(std::chrono::seconds(30)), "");
+  kill(child_, SIGKILL);
+  while (!tracee::has_no_memory(child_)) usleep(1000);
+  try {
+    read_image(process, folder, image);
+    FAIL() << "nothing was left to be read";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "it has ended");
+  }
+  EXPECT_THROW(prepare_image(static_cast<std::uint32_t>(child_), folder, {}, {}), std::runtime_error);
 }
 
 // While it is copied, and before it stands still, it moves a pointer, frees a page and maps another.

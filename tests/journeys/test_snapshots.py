@@ -302,7 +302,8 @@ def test_processes_that_cannot_be_looked_at_are_told_in_one_line(tmp_path: Path)
 def test_another_users_process_is_told_from_one_that_is_not_recorded(tmp_path: Path) -> None:
     with recorded(tmp_path) as program:
         program.say("keep 10")
-        said = f"heapwright: process {program.pid} belongs to another user: ask as that user, or as root"
+        why = "it belongs to user 0; become that user, or root"
+        said = f"heapwright: no snapshot of process {program.pid}: {why}"
         done = subprocess.run(
             [collector, "--snapshot-of", str(program.pid)],
             capture_output=True, text=True, timeout=60, check=False, user=65534, group=65534,

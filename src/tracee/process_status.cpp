@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "attach/process_status.hpp"
+#include "tracee/process_status.hpp"
 
 #include <dirent.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "counters/page_file.hpp"
-
-namespace heapwright::attach {
+namespace heapwright::tracee {
 namespace {
 
 std::string folder_of(pid_t process, pid_t thread) {
@@ -73,15 +70,7 @@ bool has_ended(pid_t process, pid_t thread) {
   return state.empty() || state[0] == 'Z' || state[0] == 'X';
 }
 
-std::uint64_t start_ticks_of(pid_t process) {
-  return counters::process_start_ticks((folder_of(process, 0) + "/stat").c_str());
-}
-
-std::string link_of(pid_t process, const std::string& name) {
-  char target[PATH_MAX];
-  const ssize_t length = readlink((folder_of(process, 0) + "/" + name).c_str(), target, sizeof target);
-  return length > 0 ? std::string(target, static_cast<std::size_t>(length)) : "";
-}
+bool has_no_memory(pid_t process) { return !read_status(process).contains("VmSize"); }
 
 std::string why_not_traced(pid_t process) {
   const auto status = read_status(process);
@@ -91,18 +80,19 @@ std::string why_not_traced(pid_t process) {
   }
   const Users users = users_of(status);
   const long own = geteuid();
-  if (users.real != own && users.effective != own) {
-    return "it belongs to user " + std::to_string(users.effective) + "; become that user, or root";
-  }
-  if (users.real != users.effective || users.effective != users.saved) {
-    return "it runs a setuid program; only root may attach to it";
-  }
-  // The /proc files of a non-dumpable process belong to root.
-  struct stat file {};
-  if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
-      file.st_uid != static_cast<uid_t>(users.effective)) {
-    return "it is not dumpable (PR_SET_DUMPABLE) or has file capabilities; only root may "
-           "attach to it";
+  if (own != 0) {
+    if (users.real != own && users.effective != own) {
+      return "it belongs to user " + std::to_string(users.effective) + "; become that user, or root";
+    }
+    if (users.real != users.effective || users.effective != users.saved) {
+      return "it runs a setuid program; only root may trace it";
+    }
+    // The /proc files of a non-dumpable process belong to root.
+    struct stat file {};
+    if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
+        file.st_uid != static_cast<uid_t>(users.effective)) {
+      return "it is not dumpable (PR_SET_DUMPABLE) or has file capabilities; only root may trace it";
+    }
   }
   std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -115,11 +105,10 @@ std::string why_not_traced(pid_t process) {
            remedy;
   }
   if (own == 0) {
-    return "the kernel forbids it even to root: the capability SYS_PTRACE was taken away, as in many "
-           "containers, "
-           "or a security module forbids it";
+    return "the kernel forbids it even to root: the capability SYS_PTRACE or ptrace() was taken away, as in "
+           "many containers, or a security module forbids it";
   }
   return "the kernel forbids it; run as root, or with the capability SYS_PTRACE";
 }
 
-}  // namespace heapwright::attach
+}  // namespace heapwright::tracee
