@@ -22,6 +22,7 @@ from heapwright.trial.processes import adopted, start
 from heapwright.trial.sampler import Sampler, median_over_time
 
 _READY_S = 0.05  # between two calls of --ready
+_READY_SHARE = 0.1  # of --limit: a server that is never ready is told soon
 _STOP_S = 10.0  # from SIGTERM on
 _TELLING_LOOKS = 10  # at its memory: fewer may all have been before the loader was done
 _SHOWN = 160  # of a line that a program wrote
@@ -161,23 +162,29 @@ class _Running:
         return figures
 
     def _wait_until_ready(self) -> None:
+        within_s = _READY_SHARE * self._plan.limit_s
+        end_s = time.monotonic() + within_s
+        said = ""
         while self._plan.ready:
-            command = self._shell(self._plan.ready, subprocess.DEVNULL)
-            with command:
-                is_over = self._watch_both(command)
+            with (self._folder / "ready").open("w+b") as output:
+                with self._shell(self._plan.ready, output) as command:
+                    is_over = self._watch_both(command, end_s)
+                output.seek(0)
+                said = _last_line(output.read()) or said
             if is_over and command.returncode == 0:
                 return
             if self._watch([self._descriptor], time.monotonic() + _READY_S):
                 raise FailedError(f"ended before it was ready{self._last_line()}")
-            if time.monotonic() >= self._end_s:
+            if time.monotonic() >= end_s:
+                why = f": {said}" if said else ""
                 raise FailedError(
-                    f"--ready '{self._plan.ready}' did not succeed within {self._plan.limit_s:g} s", True
+                    f"--ready '{self._plan.ready}' did not succeed within {within_s:g} s{why}", True
                 )
 
     def _under_load(self) -> bytes:
         with (self._folder / "load").open("w+b") as output:
             with self._shell(self._plan.load, output) as load:
-                is_over = self._watch_both(load)
+                is_over = self._watch_both(load, self._end_s)
             if not is_over:
                 raise FailedError(
                     f"--while '{self._plan.load}' did not end within {self._plan.limit_s:g} s", True
@@ -195,21 +202,21 @@ class _Running:
         ready = "" if self._plan.ready else "; --ready 'COMMAND' waits until the server is ready"
         return f"--while '{self._plan.load}' failed: {line or f'exit code {code}'}{ready}"
 
-    def _shell(self, text: str, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
+    def _shell(self, text: str, output: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
             env=self._plan.environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.STDOUT if output != subprocess.DEVNULL else output,
+            stderr=subprocess.STDOUT,
             start_new_session=True,
         )
 
-    def _watch_both(self, beside: subprocess.Popen[bytes]) -> bool:
-        """Until the command has ended; False where the limit came first, and the command is killed."""
+    def _watch_both(self, beside: subprocess.Popen[bytes], end_s: float) -> bool:
+        """Until the command has ended; False where this time came first, and the command is killed."""
         descriptor = os.pidfd_open(beside.pid)
         try:
-            is_over = self._watch([descriptor], self._end_s)
+            is_over = self._watch([descriptor], end_s)
         finally:
             os.close(descriptor)
             if beside.poll() is None:

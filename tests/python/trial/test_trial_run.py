@@ -118,8 +118,15 @@ def test_a_server_is_started_loaded_and_stopped(tmp_path: Path) -> None:
         ),
         (python("1/0", load="true", ready="false"), "^ended before it was ready: Zero", False),
         (
-            python("import time; time.sleep(60)", load="true", ready="false", limit_s=0.3),
+            python("import time; time.sleep(60)", load="true", ready="false", limit_s=3.0),
             "^--ready 'false' did not succeed within 0.3 s$",
+            True,
+        ),
+        (
+            python(
+                "import time; time.sleep(60)", load="true", ready="echo refused >&2; exit 1", limit_s=20.0
+            ),
+            "^--ready 'echo refused >&2; exit 1' did not succeed within 2 s: refused$",
             True,
         ),
         (
