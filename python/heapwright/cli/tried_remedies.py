@@ -21,6 +21,9 @@ from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy, without_source
 from heapwright.trial.run import Way
 
+# What the library writes of a site whose file has another build than the recording.
+_IS_OFF = r"^heapwright: (\S+@.* is off: .*)$"
+
 
 def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[str]]:
     """What explain ranks and needs no source; without any, settings that a quick check tries. And notes."""
@@ -73,7 +76,8 @@ def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
         variables["LD_PRELOAD"] = ":".join([applied, *([others] if others else [])])
         path, in_code = _remedy_file(remedy, trace)
         variables["HEAPWRIGHT_APPLY"] = str(path)
-    return Way(remedy.text, variables, library if "/" in library else "", is_of_settings, in_code)
+    library = library if "/" in library else ""
+    return Way(remedy.text, variables, library, is_of_settings, in_code, _IS_OFF if remedy.change else "")
 
 
 def _remedy_file(remedy: Remedy, trace: Trace | None) -> tuple[Path, list[str]]:

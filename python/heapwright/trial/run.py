@@ -33,7 +33,7 @@ class Way(NamedTuple):
     """A way to run it. name: the remedy's; "": as it is. library: a file that has to be in its memory.
 
     allocator: of whose settings the variables are; "": none. in_code: what does the same in the program's
-    code.
+    code. refusal: a pattern of what is written to standard error where the program runs without it; "": none.
     """
 
     name: str = ""
@@ -41,6 +41,7 @@ class Way(NamedTuple):
     library: str = ""
     allocator: str = ""
     in_code: Sequence[str] = ()
+    refusal: str = ""
 
 
 class Plan(NamedTuple):
@@ -274,15 +275,20 @@ class _Running:
         if code not in (_ENDED_ON_REQUEST if self._plan.load else (0,)):
             name = signal.Signals(-code).name if code < 0 else ""
             raise FailedError(f"crashed: {name}{self._last_line()}" if name else f"failed{self._why(code)}")
+        if self._way.refusal and (found := re.search(self._way.refusal, self._said(), re.MULTILINE)):
+            raise FailedError(f"runs without it: {found[1]}")
         if not self._is_mapped and self._looks >= _TELLING_LOOKS:
             raise FailedError(f"is not served by {self._way.library}: the loader did not preload it")
 
     def _why(self, code: int) -> str:
         return self._last_line() or f": exit code {code}"
 
-    def _last_line(self) -> str:
+    def _said(self) -> str:
         self._errors.seek(0)
-        line = _last_line(self._errors.read())
+        return self._errors.read().decode(errors="replace")
+
+    def _last_line(self) -> str:
+        line = _last_line(self._said().encode())
         return f": {line}" if line else ""
 
     def _digest(self, code: int) -> str:

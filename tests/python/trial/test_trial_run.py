@@ -95,6 +95,13 @@ def test_a_server_is_started_loaded_and_stopped(tmp_path: Path) -> None:
     assert (found.figures["metric"], found.unit) == (12.5, "req/s")
 
 
+def test_a_remedy_that_the_program_refuses_is_not_measured() -> None:
+    says = python("import sys; print('heapwright: cut@f is off: x was built anew', file=sys.stderr)")
+    run_once(says, Way())
+    with pytest.raises(FailedError, match=r"^runs without it: cut@f is off: x was built anew$"):
+        run_once(says, Way("cut@f", refusal="^heapwright: (.* is off: .*)$"))
+
+
 @pytest.mark.parametrize(
     ("made", "said", "of_load"),
     [
