@@ -28,29 +28,31 @@ void* allocate_at(std::uint32_t remedy, std::size_t bytes, std::size_t alignment
   return remedy == no_remedy ? nullptr : allocate_for(remedy, bytes, alignment);
 }
 
+// The next function's where there is none.
+template <typename... A>
+void* or_next(void* block, void* (*next_function)(A...), A... a) noexcept {
+  return block != nullptr ? block : next_function(a...);
+}
+
 HEAPWRIGHT_AT_SITE void* malloc_at_site(std::size_t bytes) noexcept {
-  void* block = allocate_at(HEAPWRIGHT_REMEDY, bytes);
-  return block != nullptr ? block : next.malloc(bytes);
+  return or_next(allocate_at(HEAPWRIGHT_REMEDY, bytes), next.malloc, bytes);
 }
 
 HEAPWRIGHT_AT_SITE void* calloc_at_site(std::size_t count, std::size_t bytes) noexcept {
   const std::uint32_t remedy = HEAPWRIGHT_REMEDY;
   std::size_t product = 0;
   const bool is_possible = remedy != no_remedy && !__builtin_mul_overflow(count, bytes, &product);
-  void* block = is_possible ? allocate_zeroed_for(remedy, product) : nullptr;
-  return block != nullptr ? block : next.calloc(count, bytes);
+  return or_next(is_possible ? allocate_zeroed_for(remedy, product) : nullptr, next.calloc, count, bytes);
 }
 
 HEAPWRIGHT_AT_SITE void* aligned_alloc_at_site(std::size_t alignment, std::size_t bytes) noexcept {
-  const std::uint32_t remedy = HEAPWRIGHT_REMEDY;
-  void* block = is_alignment(alignment) ? allocate_at(remedy, bytes, alignment) : nullptr;
-  return block != nullptr ? block : next.aligned_alloc(alignment, bytes);
+  const std::uint32_t remedy = is_alignment(alignment) ? HEAPWRIGHT_REMEDY : no_remedy;
+  return or_next(allocate_at(remedy, bytes, alignment), next.aligned_alloc, alignment, bytes);
 }
 
 HEAPWRIGHT_AT_SITE void* memalign_at_site(std::size_t alignment, std::size_t bytes) noexcept {
-  const std::uint32_t remedy = HEAPWRIGHT_REMEDY;
-  void* block = is_alignment(alignment) ? allocate_at(remedy, bytes, alignment) : nullptr;
-  return block != nullptr ? block : next.memalign(alignment, bytes);
+  const std::uint32_t remedy = is_alignment(alignment) ? HEAPWRIGHT_REMEDY : no_remedy;
+  return or_next(allocate_at(remedy, bytes, alignment), next.memalign, alignment, bytes);
 }
 
 HEAPWRIGHT_AT_SITE int posix_memalign_at_site(void** into, std::size_t alignment,
@@ -64,15 +66,13 @@ HEAPWRIGHT_AT_SITE int posix_memalign_at_site(void** into, std::size_t alignment
 }
 
 HEAPWRIGHT_AT_SITE void* valloc_at_site(std::size_t bytes) noexcept {
-  void* block = allocate_at(HEAPWRIGHT_REMEDY, bytes, page_bytes);
-  return block != nullptr ? block : next.valloc(bytes);
+  return or_next(allocate_at(HEAPWRIGHT_REMEDY, bytes, page_bytes), next.valloc, bytes);
 }
 
 HEAPWRIGHT_AT_SITE void* pvalloc_at_site(std::size_t bytes) noexcept {
-  const std::uint32_t remedy = HEAPWRIGHT_REMEDY;
   const std::size_t whole = (bytes + page_bytes - 1) & ~(page_bytes - 1);
-  void* block = whole >= bytes ? allocate_at(remedy, whole == 0 ? page_bytes : whole, page_bytes) : nullptr;
-  return block != nullptr ? block : next.pvalloc(bytes);
+  const std::uint32_t remedy = whole >= bytes ? HEAPWRIGHT_REMEDY : no_remedy;
+  return or_next(allocate_at(remedy, whole == 0 ? page_bytes : whole, page_bytes), next.pvalloc, bytes);
 }
 
 void* moved(void* from, std::size_t from_bytes, void* to, std::size_t bytes) noexcept {
@@ -98,7 +98,7 @@ void* reallocate_own(std::uint32_t remedy, void* block, std::size_t bytes) noexc
 
 // Of the program's allocator's block, to a remedy's heap. nullptr: that allocator goes on.
 void* take_over(std::uint32_t remedy, void* block, std::size_t bytes) noexcept {
-  if (remedy == no_remedy || bytes == 0 || next.malloc_usable_size == nullptr) return nullptr;
+  if (remedy == no_remedy || bytes == 0 || !next.tell_sizes) return nullptr;
   void* to = allocate_for(remedy, bytes, 16);
   if (to == nullptr) return nullptr;
   moved(block, next.malloc_usable_size(block), to, bytes);
@@ -121,26 +121,38 @@ HEAPWRIGHT_AT_SITE void* realloc_at_site(void* block, std::size_t bytes) noexcep
 
 }  // namespace
 
-HEAPWRIGHT_HOOK void* malloc(std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return malloc_at_site(bytes);
+#define HEAPWRIGHT_ALLOCATING(NAME, VALUE, PARAMETERS, ARGUMENTS) \
+  HEAPWRIGHT_HOOK VALUE NAME PARAMETERS {                         \
+    if (HEAPWRIGHT_IS_SITE) [[unlikely]] {                        \
+      return NAME##_at_site ARGUMENTS;                            \
+    }                                                             \
+    return next.NAME ARGUMENTS;                                   \
   }
-  return next.malloc(bytes);
-}
+#define HEAPWRIGHT_OF_BLOCK(NAME, NEXT, VALUE, OWN, PARAMETERS, ARGUMENTS) \
+  HEAPWRIGHT_HOOK VALUE NAME PARAMETERS {                                  \
+    if (is_own(block)) [[unlikely]] {                                      \
+      return OWN(block);                                                   \
+    }                                                                      \
+    return next.NEXT ARGUMENTS;                                            \
+  }
 
-HEAPWRIGHT_HOOK void free(void* block) {
-  if (is_own(block)) [[unlikely]] {
-    return release_own(block);
-  }
-  return next.free(block);
-}
+HEAPWRIGHT_ALLOCATING(malloc, void*, (std::size_t bytes), (bytes))
+HEAPWRIGHT_ALLOCATING(calloc, void*, (std::size_t count, std::size_t bytes), (count, bytes))
+HEAPWRIGHT_ALLOCATING(posix_memalign, int, (void** into, std::size_t alignment, std::size_t bytes),
+                      (into, alignment, bytes))
+HEAPWRIGHT_ALLOCATING(aligned_alloc, void*, (std::size_t alignment, std::size_t bytes), (alignment, bytes))
+HEAPWRIGHT_ALLOCATING(memalign, void*, (std::size_t alignment, std::size_t bytes), (alignment, bytes))
+HEAPWRIGHT_ALLOCATING(valloc, void*, (std::size_t bytes), (bytes))
+HEAPWRIGHT_ALLOCATING(pvalloc, void*, (std::size_t bytes), (bytes))
 
-HEAPWRIGHT_HOOK void* calloc(std::size_t count, std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return calloc_at_site(count, bytes);
-  }
-  return next.calloc(count, bytes);
-}
+HEAPWRIGHT_OF_BLOCK(free, free, void, release_own, (void* block), (block))
+HEAPWRIGHT_OF_BLOCK(cfree, free, void, release_own, (void* block), (block))
+HEAPWRIGHT_OF_BLOCK(free_sized, free_sized, void, release_own, (void* block, std::size_t bytes),
+                    (block, bytes))
+HEAPWRIGHT_OF_BLOCK(free_aligned_sized, free_aligned_sized, void, release_own,
+                    (void* block, std::size_t alignment, std::size_t bytes), (block, alignment, bytes))
+HEAPWRIGHT_OF_BLOCK(malloc_usable_size, malloc_usable_size, std::size_t, usable_bytes_of_own, (void* block),
+                    (block))
 
 HEAPWRIGHT_HOOK void* realloc(void* block, std::size_t bytes) {
   if (HEAPWRIGHT_IS_SITE || is_own(block)) [[unlikely]] {
@@ -156,69 +168,6 @@ HEAPWRIGHT_HOOK void* reallocarray(void* block, std::size_t count, std::size_t b
     return realloc_at_site(block, product);
   }
   return next.reallocarray(block, count, bytes);
-}
-
-HEAPWRIGHT_HOOK void cfree(void* block) {
-  if (is_own(block)) [[unlikely]] {
-    return release_own(block);
-  }
-  return next.free(block);
-}
-
-HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t bytes) {
-  if (is_own(block)) [[unlikely]] {
-    return release_own(block);
-  }
-  return next.free_sized(block, bytes);
-}
-
-HEAPWRIGHT_HOOK void free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
-  if (is_own(block)) [[unlikely]] {
-    return release_own(block);
-  }
-  return next.free_aligned_sized(block, alignment, bytes);
-}
-
-HEAPWRIGHT_HOOK int posix_memalign(void** into, std::size_t alignment, std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return posix_memalign_at_site(into, alignment, bytes);
-  }
-  return next.posix_memalign(into, alignment, bytes);
-}
-
-HEAPWRIGHT_HOOK void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return aligned_alloc_at_site(alignment, bytes);
-  }
-  return next.aligned_alloc(alignment, bytes);
-}
-
-HEAPWRIGHT_HOOK void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return memalign_at_site(alignment, bytes);
-  }
-  return next.memalign(alignment, bytes);
-}
-
-HEAPWRIGHT_HOOK void* valloc(std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return valloc_at_site(bytes);
-  }
-  return next.valloc(bytes);
-}
-
-HEAPWRIGHT_HOOK void* pvalloc(std::size_t bytes) {
-  if (HEAPWRIGHT_IS_SITE) [[unlikely]] {
-    return pvalloc_at_site(bytes);
-  }
-  return next.pvalloc(bytes);
-}
-
-HEAPWRIGHT_HOOK std::size_t malloc_usable_size(void* block) {
-  if (is_own(block)) [[unlikely]] {
-    return usable_bytes_of_own(block);
-  }
-  return next.malloc_usable_size != nullptr ? next.malloc_usable_size(block) : 0;
 }
 
 }  // namespace heapwright::apply

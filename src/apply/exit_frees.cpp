@@ -104,7 +104,7 @@ void find_exit() noexcept { next_exit = reinterpret_cast<Exit*>(dlsym(RTLD_NEXT,
 
 bool skip_frees_at_exit() noexcept {
   before = next;
-  is_wanted = next.malloc_usable_size != nullptr;
+  is_wanted = next.tell_sizes;
   return is_wanted;
 }
 

@@ -31,56 +31,21 @@ bool have_next_functions() noexcept {
   return true;
 }
 
-void* first_malloc(std::size_t bytes) {
-  return have_next_functions() ? next.malloc(bytes) : heap::allocate(bytes);
-}
-void* first_calloc(std::size_t count, std::size_t bytes) {
-  if (have_next_functions()) return next.calloc(count, bytes);
+void* zeroed(std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
   return __builtin_mul_overflow(count, bytes, &product) ? nullptr : heap::allocate_zeroed(product);
 }
-void* first_realloc(void* block, std::size_t bytes) {
-  if (have_next_functions()) return next.realloc(block, bytes);
-  return block == nullptr ? heap::allocate(bytes) : nullptr;
-}
-void* first_reallocarray(void* block, std::size_t count, std::size_t bytes) {
-  if (have_next_functions()) return next.reallocarray(block, count, bytes);
-  return block == nullptr ? first_calloc(count, bytes) : nullptr;
-}
-void first_free(void* block) {
-  if (have_next_functions()) next.free(block);
-}
-void* aligned_meanwhile(std::size_t alignment, std::size_t bytes) {
+void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
   const bool is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
   return is_power ? heap::allocate_aligned(bytes, alignment) : nullptr;
 }
-int first_posix_memalign(void** into, std::size_t alignment, std::size_t bytes) {
-  if (have_next_functions()) return next.posix_memalign(into, alignment, bytes);
-  *into = aligned_meanwhile(alignment, bytes);
-  return *into == nullptr ? ENOMEM : 0;
-}
-void* first_aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  return have_next_functions() ? next.aligned_alloc(alignment, bytes) : aligned_meanwhile(alignment, bytes);
-}
-void* first_memalign(std::size_t alignment, std::size_t bytes) {
-  return have_next_functions() ? next.memalign(alignment, bytes) : aligned_meanwhile(alignment, bytes);
-}
-void* first_valloc(std::size_t bytes) {
-  return have_next_functions() ? next.valloc(bytes) : aligned_meanwhile(4096, bytes);
-}
-void* first_pvalloc(std::size_t bytes) {
-  return have_next_functions() ? next.pvalloc(bytes) : aligned_meanwhile(4096, bytes);
-}
-void first_free_sized(void* block, std::size_t bytes) {
-  if (have_next_functions()) next.free_sized(block, bytes);
-}
-void first_free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
-  if (have_next_functions()) next.free_aligned_sized(block, alignment, bytes);
-}
-std::size_t first_usable_size(void* block) {
-  const bool is_known = have_next_functions() && next.malloc_usable_size != nullptr;
-  return is_known ? next.malloc_usable_size(block) : 0;
-}
+
+#define HEAPWRIGHT_FIRST(NAME, VALUE, PARAMETERS, ARGUMENTS, MEANWHILE)                 \
+  VALUE first_##NAME PARAMETERS {                                                       \
+    return have_next_functions() ? next.NAME ARGUMENTS : static_cast<VALUE>(MEANWHILE); \
+  }
+HEAPWRIGHT_NEXT_FUNCTIONS(HEAPWRIGHT_FIRST)
+#undef HEAPWRIGHT_FIRST
 
 // For allocators without these. By the public names: the first allocator may stand before us.
 void* reallocarray_by_realloc(void* block, std::size_t count, std::size_t bytes) {
@@ -91,11 +56,7 @@ void* reallocarray_by_realloc(void* block, std::size_t count, std::size_t bytes)
 }
 void free_of_size(void* block, std::size_t) { ::free(block); }
 void free_of_alignment(void* block, std::size_t, std::size_t) { ::free(block); }
-
-template <typename Function>
-Function* find(const char* name) noexcept {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
+std::size_t no_size(void*) { return 0; }
 
 const void* object_of(const void* address) noexcept {
   Dl_info info;
@@ -107,43 +68,28 @@ const void* object_of(Function* function) noexcept {
   return object_of(reinterpret_cast<const void*>(function));
 }
 
+#define HEAPWRIGHT_FIND(NAME, VALUE, PARAMETERS, ARGUMENTS, MEANWHILE) \
+  found.NAME = reinterpret_cast<decltype(found.NAME)>(dlsym(RTLD_NEXT, #NAME));
 void find_all() noexcept {
-  next.free = find<void(void*)>("free");
-  next.calloc = find<void*(std::size_t, std::size_t)>("calloc");
-  next.realloc = find<void*(void*, std::size_t)>("realloc");
-  next.malloc = find<void*(std::size_t)>("malloc");
-  next.posix_memalign = find<int(void**, std::size_t, std::size_t)>("posix_memalign");
-  next.aligned_alloc = find<void*(std::size_t, std::size_t)>("aligned_alloc");
-  next.memalign = find<void*(std::size_t, std::size_t)>("memalign");
-  next.valloc = find<void*(std::size_t)>("valloc");
-  next.pvalloc = find<void*(std::size_t)>("pvalloc");
-  next.reallocarray = find<void*(void*, std::size_t, std::size_t)>("reallocarray");
-  if (next.reallocarray == nullptr) next.reallocarray = reallocarray_by_realloc;
-  next.free_sized = find<void(void*, std::size_t)>("free_sized");
-  next.free_aligned_sized = find<void(void*, std::size_t, std::size_t)>("free_aligned_sized");
-  if (next.free_sized == nullptr) next.free_sized = free_of_size;
-  if (next.free_aligned_sized == nullptr) next.free_aligned_sized = free_of_alignment;
-  // Last, as a look-up that succeeds: the program must not get the error text of one that failed.
-  next.malloc_usable_size = find<std::size_t(void*)>("malloc_usable_size");
+  NextFunctions found{};
+  HEAPWRIGHT_NEXT_FUNCTIONS(HEAPWRIGHT_FIND)
+  // A look-up that succeeds: the program must not get the error text of one that failed.
+  [[maybe_unused]] void* const there = dlsym(RTLD_NEXT, "malloc");
+  if (found.reallocarray == nullptr) found.reallocarray = reallocarray_by_realloc;
+  if (found.free_sized == nullptr) found.free_sized = free_of_size;
+  if (found.free_aligned_sized == nullptr) found.free_aligned_sized = free_of_alignment;
   // Another allocator's would read whatever precedes a block.
-  if (object_of(next.malloc_usable_size) != object_of(next.malloc)) next.malloc_usable_size = nullptr;
+  found.tell_sizes = object_of(found.malloc_usable_size) == object_of(found.malloc);
+  if (!found.tell_sizes) found.malloc_usable_size = no_size;
+  next = found;
 }
+#undef HEAPWRIGHT_FIND
 
 }  // namespace
 
-constinit NextFunctions next{.malloc = first_malloc,
-                             .calloc = first_calloc,
-                             .realloc = first_realloc,
-                             .reallocarray = first_reallocarray,
-                             .free = first_free,
-                             .posix_memalign = first_posix_memalign,
-                             .aligned_alloc = first_aligned_alloc,
-                             .memalign = first_memalign,
-                             .valloc = first_valloc,
-                             .pvalloc = first_pvalloc,
-                             .free_sized = first_free_sized,
-                             .free_aligned_sized = first_free_aligned_sized,
-                             .malloc_usable_size = first_usable_size};
+#define HEAPWRIGHT_INITIAL(NAME, VALUE, PARAMETERS, ARGUMENTS, MEANWHILE) .NAME = first_##NAME,
+constinit NextFunctions next{HEAPWRIGHT_NEXT_FUNCTIONS(HEAPWRIGHT_INITIAL).tell_sizes = false};
+#undef HEAPWRIGHT_INITIAL
 
 void find_next_functions() noexcept {
   State expected = State::unknown;

@@ -119,27 +119,6 @@ template <NextOperator& wanted, typename... A>
   return release_elsewhere<wanted>(block, a...);
 }
 
-constinit NextOperator plain_new{.mangled_name = "_Znwm"};
-constinit NextOperator array_new{.mangled_name = "_Znam"};
-constinit NextOperator nothrow_new{.mangled_name = "_ZnwmRKSt9nothrow_t"};
-constinit NextOperator nothrow_array_new{.mangled_name = "_ZnamRKSt9nothrow_t"};
-constinit NextOperator aligned_new{.mangled_name = "_ZnwmSt11align_val_t"};
-constinit NextOperator aligned_array_new{.mangled_name = "_ZnamSt11align_val_t"};
-constinit NextOperator aligned_nothrow_new{.mangled_name = "_ZnwmSt11align_val_tRKSt9nothrow_t"};
-constinit NextOperator aligned_nothrow_array_new{.mangled_name = "_ZnamSt11align_val_tRKSt9nothrow_t"};
-constinit NextOperator plain_delete{.mangled_name = "_ZdlPv"};
-constinit NextOperator array_delete{.mangled_name = "_ZdaPv"};
-constinit NextOperator sized_delete{.mangled_name = "_ZdlPvm"};
-constinit NextOperator sized_array_delete{.mangled_name = "_ZdaPvm"};
-constinit NextOperator nothrow_delete{.mangled_name = "_ZdlPvRKSt9nothrow_t"};
-constinit NextOperator nothrow_array_delete{.mangled_name = "_ZdaPvRKSt9nothrow_t"};
-constinit NextOperator aligned_delete{.mangled_name = "_ZdlPvSt11align_val_t"};
-constinit NextOperator aligned_array_delete{.mangled_name = "_ZdaPvSt11align_val_t"};
-constinit NextOperator sized_aligned_delete{.mangled_name = "_ZdlPvmSt11align_val_t"};
-constinit NextOperator sized_aligned_array_delete{.mangled_name = "_ZdaPvmSt11align_val_t"};
-constinit NextOperator aligned_nothrow_delete{.mangled_name = "_ZdlPvSt11align_val_tRKSt9nothrow_t"};
-constinit NextOperator aligned_nothrow_array_delete{.mangled_name = "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
-
 }  // namespace
 }  // namespace heapwright::apply
 
@@ -154,70 +133,47 @@ const void* passed(Tag tag) noexcept { return &tag; }
 Size passed(Alignment alignment) noexcept { return static_cast<Size>(alignment); }
 }  // namespace
 
-#define HEAPWRIGHT_IS_SITE may_be_site(__builtin_return_address(0))
+// A form of operator new or delete: the next one's mangled name, and after it the definition.
+#define HEAPWRIGHT_NEXT(MANGLED)                                     \
+  namespace {                                                        \
+  constinit NextOperator next_of##MANGLED{.mangled_name = #MANGLED}; \
+  }
+#define HEAPWRIGHT_NEW(MANGLED, MAKE, OPERATOR, ...)                                                   \
+  HEAPWRIGHT_NEXT(MANGLED)                                                                             \
+  HEAPWRIGHT_OPERATOR void* OPERATOR {                                                                 \
+    return may_be_site(__builtin_return_address(0)) ? MAKE##_at_site<next_of##MANGLED>(__VA_ARGS__)    \
+                                                    : MAKE##_elsewhere<next_of##MANGLED>(__VA_ARGS__); \
+  }
+#define HEAPWRIGHT_DELETE(MANGLED, OPERATOR, ...) \
+  HEAPWRIGHT_NEXT(MANGLED)                        \
+  HEAPWRIGHT_OPERATOR void OPERATOR noexcept { release<next_of##MANGLED>(__VA_ARGS__); }
 
-HEAPWRIGHT_OPERATOR void* operator new(Size size) {
-  return HEAPWRIGHT_IS_SITE ? make_at_site<plain_new>(size) : make_elsewhere<plain_new>(size);
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size) {
-  return HEAPWRIGHT_IS_SITE ? make_at_site<array_new>(size) : make_elsewhere<array_new>(size);
-}
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Tag tag) noexcept {
-  return HEAPWRIGHT_IS_SITE ? make_at_site<nothrow_new>(size, passed(tag))
-                            : make_elsewhere<nothrow_new>(size, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Tag tag) noexcept {
-  return HEAPWRIGHT_IS_SITE ? make_at_site<nothrow_array_new>(size, passed(tag))
-                            : make_elsewhere<nothrow_array_new>(size, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Alignment alignment) {
-  return HEAPWRIGHT_IS_SITE ? make_aligned_at_site<aligned_new>(size, passed(alignment))
-                            : make_aligned_elsewhere<aligned_new>(size, passed(alignment));
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Alignment alignment) {
-  return HEAPWRIGHT_IS_SITE ? make_aligned_at_site<aligned_array_new>(size, passed(alignment))
-                            : make_aligned_elsewhere<aligned_array_new>(size, passed(alignment));
-}
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Alignment alignment, Tag tag) noexcept {
-  return HEAPWRIGHT_IS_SITE
-             ? make_aligned_at_site<aligned_nothrow_new>(size, passed(alignment), passed(tag))
-             : make_aligned_elsewhere<aligned_nothrow_new>(size, passed(alignment), passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Alignment alignment, Tag tag) noexcept {
-  return HEAPWRIGHT_IS_SITE
-             ? make_aligned_at_site<aligned_nothrow_array_new>(size, passed(alignment), passed(tag))
-             : make_aligned_elsewhere<aligned_nothrow_array_new>(size, passed(alignment), passed(tag));
-}
+HEAPWRIGHT_NEW(_Znwm, make, operator new(Size size), size)
+HEAPWRIGHT_NEW(_Znam, make, operator new[](Size size), size)
+HEAPWRIGHT_NEW(_ZnwmRKSt9nothrow_t, make, operator new(Size size, Tag tag) noexcept, size, passed(tag))
+HEAPWRIGHT_NEW(_ZnamRKSt9nothrow_t, make, operator new[](Size size, Tag tag) noexcept, size, passed(tag))
+HEAPWRIGHT_NEW(_ZnwmSt11align_val_t, make_aligned, operator new(Size size, Alignment at), size, passed(at))
+HEAPWRIGHT_NEW(_ZnamSt11align_val_t, make_aligned, operator new[](Size size, Alignment at), size, passed(at))
+HEAPWRIGHT_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t,
+               make_aligned, operator new(Size size, Alignment at, Tag tag) noexcept, size, passed(at),
+               passed(tag))
+HEAPWRIGHT_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
+               make_aligned, operator new[](Size size, Alignment at, Tag tag) noexcept, size, passed(at),
+               passed(tag))
 
-HEAPWRIGHT_OPERATOR void operator delete(void* block) noexcept { release<plain_delete>(block); }
-HEAPWRIGHT_OPERATOR void operator delete[](void* block) noexcept { release<array_delete>(block); }
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size) noexcept {
-  release<sized_delete>(block, size);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size) noexcept {
-  release<sized_array_delete>(block, size);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Tag tag) noexcept {
-  release<nothrow_delete>(block, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Tag tag) noexcept {
-  release<nothrow_array_delete>(block, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Alignment alignment) noexcept {
-  release<aligned_delete>(block, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Alignment alignment) noexcept {
-  release<aligned_array_delete>(block, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size, Alignment alignment) noexcept {
-  release<sized_aligned_delete>(block, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size, Alignment alignment) noexcept {
-  release<sized_aligned_array_delete>(block, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Alignment alignment, Tag tag) noexcept {
-  release<aligned_nothrow_delete>(block, alignment, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Alignment alignment, Tag tag) noexcept {
-  release<aligned_nothrow_array_delete>(block, alignment, passed(tag));
-}
+HEAPWRIGHT_DELETE(_ZdlPv, operator delete(void* block), block)
+HEAPWRIGHT_DELETE(_ZdaPv, operator delete[](void* block), block)
+HEAPWRIGHT_DELETE(_ZdlPvm, operator delete(void* block, Size size), block, size)
+HEAPWRIGHT_DELETE(_ZdaPvm, operator delete[](void* block, Size size), block, size)
+HEAPWRIGHT_DELETE(_ZdlPvRKSt9nothrow_t, operator delete(void* block, Tag tag), block, passed(tag))
+HEAPWRIGHT_DELETE(_ZdaPvRKSt9nothrow_t, operator delete[](void* block, Tag tag), block, passed(tag))
+HEAPWRIGHT_DELETE(_ZdlPvSt11align_val_t, operator delete(void* block, Alignment at), block, passed(at))
+HEAPWRIGHT_DELETE(_ZdaPvSt11align_val_t, operator delete[](void* block, Alignment at), block, passed(at))
+HEAPWRIGHT_DELETE(_ZdlPvmSt11align_val_t, operator delete(void* block, Size size, Alignment at), block, size,
+                  passed(at))
+HEAPWRIGHT_DELETE(_ZdaPvmSt11align_val_t, operator delete[](void* block, Size size, Alignment at), block,
+                  size, passed(at))
+HEAPWRIGHT_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, operator delete(void* block, Alignment at, Tag tag),
+                  block, passed(at), passed(tag))
+HEAPWRIGHT_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, operator delete[](void* block, Alignment at, Tag tag),
+                  block, passed(at), passed(tag))
