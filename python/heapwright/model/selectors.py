@@ -90,7 +90,19 @@ def why_none(sites: Sequence[Site], selector: str) -> str:
     names = dict.fromkeys(name for site in sites for name in _names(site))
     close = get_close_matches(selector, names, 1, 0.5)
     hint = f"did you mean {close[0]}?" if close else "heapwright explain names them"
+    if "+0x" not in selector and (library := _without_names(sites)):
+        hint = f"most functions of {library} have no names here: it is stripped, or was built anew"
     return f"no call site {selector} in the recording; {hint}"
+
+
+def _without_names(sites: Sequence[Site]) -> str:
+    """The file with most sites, if most of these have no names; else ""."""
+    counts: dict[str, int] = {}
+    for site in sites:
+        counts[site.location.library] = counts.get(site.location.library, 0) + 1
+    library = max(counts, key=lambda one: counts[one], default="")
+    unnamed = sum(site.location.function.startswith(f"{library}+") for site in sites)
+    return library if library and 2 * unnamed > counts[library] else ""
 
 
 def _names(site: Site) -> tuple[str, str]:

@@ -32,7 +32,8 @@ def file(tmp_path: Path) -> str:
         (["{file}", "{file}", "--per", "1,2,3"],
          "--per takes a load above 0, A's and B's (1000,2000), or site:SITE, not '1,2,3'"),
         (["{file}", "{file}", "--per", "site:nowhere"],
-         "--per: no call site nowhere in the recording; heapwright explain names them (server.heapwright)"),
+         "--per: no call site nowhere in the recording; most functions of server have no names here: it is stripped, "
+         "or was built anew (server.heapwright)"),
         (["{file}", "{file}", "--per", "2", "--per-second"], "--per and --per-second are mutually exclusive"),
         (["{file}", "{file}", "--run", "true", "--run", "true"], "--run makes the recordings; omit files, --a and --b"),
         (["--run", "true"], "--run takes two commands, A's and B's: --run './old' --run './new'"),
