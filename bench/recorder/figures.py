@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""docs/performance.md, of recorder.json, analysis*.json and trace-columns.json in bench/results."""
+"""docs/performance.md, of recorder.json, analysis*.json and trace-columns.json in bench/results; the cost of
+refaults."""
 
 from typing import Any
 
 import documents
 from documents import span_of
-from heapwright.report import markdown
+from heapwright.report import markdown, units
 from taken import Figure, as_is, fields, grouped
 
 ours = ["heapwright", "heapwright --no-durations", "heapwright --free-stacks"]
@@ -255,5 +256,30 @@ TAKEN = {
     "analysis-large": as_is,
     "trace-columns": as_is,
     "intervals": fields({"figures": held}),
+    "refaults": fields({"runs": grouped("program")}),
 }
-BLOCKS = [documents.whole("docs/performance.md", render)]
+
+
+def refaults() -> str:
+    """What refaults cost a recording."""
+    document = documents.read("refaults")
+    ((program, of),) = document["runs"].items()
+    own, whole = of["refaults"], of["collector"]
+    share, most, collector = (units.percent(one) for one in (own["median"], own["high"], whole["median"]))
+    faults = units.count(480 * document["messages"])
+    return "\n".join(
+        [
+            documents.figures_of("refaults"),
+            "",
+            f"`bench/recorder/refaults.py` samples {own['runs']} recordings of `{program}`, each of {faults} "
+            f"page faults, with perf. Storing refaults takes {share} of a recording's CPU time (at most "
+            f"{most}), the collector as a whole {collector}; the limit is 2 %. The load average was "
+            f"{document['load_before']:.1f} at the start. {documents.said([document])}",
+        ]
+    )
+
+
+BLOCKS = [
+    documents.whole("docs/performance.md", render),
+    documents.marked("docs/decisions/0024-refaults.md", "refaults", refaults),
+]

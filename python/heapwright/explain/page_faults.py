@@ -225,6 +225,7 @@ QUESTION = Question(
     ),
     prepare=_Source,
     title_of=_title,
+    if_nothing="No page fault is known to have taken memory that had been given back.",
     findings=_findings,
     unsampled="samples do not have every block",
     gist=_gist,
