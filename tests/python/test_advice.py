@@ -311,10 +311,15 @@ def test_code_that_spares_the_calls_comes_before_the_setting_that_makes_them_che
     """s = s + x: the thresholds took 37 ms to 27, appending in place to 0.15."""
 
     def proposal(
-        rule: str, time_ns: int, replay_set: str = "", site: int = 3, confidence: str = "high"
+        rule: str,
+        time_ns: int,
+        replay_set: str = "",
+        site: int = 3,
+        confidence: str = "high",
+        measured: tuple[Any, ...] = (),
     ) -> Any:
         advice = Made(sites=(site,), time_ns=time_ns, replay_set=replay_set, confidence=confidence)
-        return Made(rule=Made(name=rule), advice=advice)
+        return Made(rule=Made(name=rule), advice=advice, replayed_figures=measured)
 
     def names(*found: Any) -> list[str]:
         return [one.rule.name for one in advice_answer._code_before_settings(found)]
@@ -328,6 +333,15 @@ def test_code_that_spares_the_calls_comes_before_the_setting_that_makes_them_che
     other = proposal("arena", 90, site=5)
     assert names(setting, other, code) == ["reserve", "refaults", "arena"]
     assert names(code, setting) == ["reserve", "refaults"]
+
+    def time(difference: float, verdict: str) -> tuple[Any, ...]:
+        return (Made(unit="ns", difference=difference, verdict=verdict),)
+
+    spares = proposal("refaults", 100, "glibc.trim_threshold=1", measured=time(-80, "better"))
+    cannot_tell = proposal("reserve", 90, measured=time(-85, "same"))
+    assert names(spares, cannot_tell) == ["refaults", "reserve"], "only one gain is known"
+    assert names(spares, proposal("reserve", 90, measured=time(-85, "better"))) == ["reserve", "refaults"]
+    assert names(spares, code) == ["reserve", "refaults"], "no replay could make this change"
 
 
 def test_a_replay_does_not_judge_what_it_leaves_out() -> None:

@@ -182,11 +182,26 @@ def _code_before_settings(found: Sequence[Proposal]) -> list[Proposal]:
             if one.advice.replay_set
             and code.advice.sites[0] in one.advice.sites
             and code.advice.time_ns >= _MOST_OF_SETTING * one.advice.time_ns
+            and not _is_only_setting_measured(one, code)
         ]
         if cheaper:
             order.remove(code)
             order.insert(order.index(cheaper[0]), code)
     return order
+
+
+def _is_only_setting_measured(setting: Proposal, code: Proposal) -> bool:
+    """Whether a replay of both found that the setting spares time, and not that the code does."""
+    if not code.replayed_figures:
+        return False
+    return _measured_ns(code) < _MOST_OF_SETTING * _measured_ns(setting)
+
+
+def _measured_ns(proposal: Proposal) -> float:
+    spared = (
+        -one.difference for one in proposal.replayed_figures if one.unit == "ns" and one.verdict == "better"
+    )
+    return max(spared, default=0.0)
 
 
 def _action(proposal: Proposal) -> str:
