@@ -260,6 +260,23 @@ def test_little_growth_is_only_in_the_table(tmp_path: Path) -> None:
     assert not [one for one in document["summary"]["findings"] if one["question"] == "growth"]
 
 
+def test_a_buffer_that_doubles_is_no_leak(tmp_path: Path) -> None:
+    """One block at all times: nothing was forgotten."""
+    made = MadeTrace()
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/server", "aabbcc")
+    made.line("thread", 0, 100, "main", 0, 0)
+    made.line("frame", 0x402000, 0).line("stack", 0, 0)
+    for step in range(10):
+        at = 1600 + 60 * SECOND * 2**step // 1024
+        made.event(MALLOC, 0x10_0000 + 0x100_0000 * step, 1000 << step, stack=1, at=at)
+        if step:
+            made.event(FREE, 0x10_0000 + 0x100_0000 * (step - 1), at=at + 1600)
+    made.end = f"end 1 0 {60 * SECOND}"
+    document = answer(made, tmp_path)
+    said = [one["text"] for one in document["summary"]["findings"] if one["question"] == "growth"]
+    assert said and "data that only grows" in said[0] and "leak" not in said[0], said
+
+
 @pytest.mark.parametrize("still", [40, 80, 120])
 def test_growth_begins_where_the_series_does(still: int) -> None:
     """Nothing changes in the first bins: a slope of all of them would hide that, and be too low."""

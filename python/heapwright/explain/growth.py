@@ -124,7 +124,9 @@ def _sentence(row: Answer, answer: Answer) -> str:
             f"{growth} in {blocks}, a steady number, of mean size {_sizes(row, answer)}: capacity creep"
             f"{', ' if row['reason'] else ''}{row['reason']}{ends}"
         )
-    what = "a leak, or data that only grows" if row["kind"] == LEAK else row["reason"]
+    is_more = row["blocks_at_end"] > row["blocks_at_begin"]  # not a buffer that is replaced by a larger one
+    only = "a leak, or data that only grows" if is_more else "data that only grows"
+    what = only if row["kind"] == LEAK else row["reason"]
     hint = pool_names.hint(row["function"])
     return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}{hint}"
 
