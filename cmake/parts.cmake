@@ -20,7 +20,7 @@ if(HEAPWRIGHT_PYTHON OR NOT HEAPWRIGHT_INSTALL)
 endif()
 set(heapwright_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heapwright)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-version.cmake
-  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+  COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(TARGETS heapwright_parts EXPORT heapwright-targets COMPONENT parts)
 install(DIRECTORY include/heapwright TYPE INCLUDE COMPONENT parts)
 install(EXPORT heapwright-targets NAMESPACE heapwright:: DESTINATION ${heapwright_package_dir} COMPONENT parts)

@@ -140,10 +140,9 @@ def lay_heap(destination: Path, prefix: str, library_folder: str) -> None:
 
 
 def notes() -> str:
-    """The changelog's section of this version; until it has one, of what is unreleased."""
+    """The changelog's section of this version."""
     text = (project / "CHANGELOG.md").read_text(encoding="utf-8")
-    for heading in (re.escape(version), "Unreleased"):
-        found = re.search(rf"^## {heading}\b.*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-        if found:
-            return f"# heapwright {version}\n\n{found[1].strip()}\n"
-    raise ReleaseError(f"CHANGELOG.md has no section {version} and none of what is unreleased")
+    found = re.search(rf"^## {re.escape(version)}\b.*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ReleaseError(f"CHANGELOG.md has no section {version}")
+    return f"# heapwright {version}\n\n{found[1].strip()}\n"

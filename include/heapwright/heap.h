@@ -94,7 +94,7 @@ HEAPWRIGHT_HEAP_API int heapwright_heap_is_valid(void) HEAPWRIGHT_HEAP_NOEXCEPT;
 /* The counters page of this process (src/counters/heap_section.hpp) and its size. */
 HEAPWRIGHT_HEAP_API const void* heapwright_heap_counters(size_t* bytes) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* "0.1.0" */
+/* "1.0.0" */
 HEAPWRIGHT_HEAP_API const char* heapwright_heap_version(void) HEAPWRIGHT_HEAP_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ from conan.tools.files import copy
 
 class Heapwright(ConanFile):
     name = "heapwright"
-    version = "0.1.0"
+    version = "1.0.0"
     license = "MIT"
     description = "Header-only C++20 parts for the heap: small_vector, arena, pools, budgets"
     package_type = "header-library"

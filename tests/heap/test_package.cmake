@@ -39,7 +39,7 @@ int main(void) {
 file(WRITE ${WORK}/user/CMakeLists.txt
 "cmake_minimum_required(VERSION 3.20)
 project(user LANGUAGES C CXX)
-find_package(heapwright 0.1 REQUIRED COMPONENTS \${WANTED})
+find_package(heapwright 1.0 REQUIRED COMPONENTS \${WANTED})
 add_executable(user_shared user.c)
 target_link_libraries(user_shared PRIVATE heapwright::heap)
 add_executable(user_static user.c)

@@ -189,7 +189,7 @@ def test_limits_of_each_test(framework: str, tmp_path: Path) -> None:
 USER = """cmake_minimum_required(VERSION 3.20)
 project(user LANGUAGES CXX)
 enable_testing()
-find_package(heapwright 0.1 REQUIRED)
+find_package(heapwright 1.0 REQUIRED)
 add_executable(shop shop.cpp)
 heapwright_add_gate(kept BUDGET kept.toml COMMAND shop 3 RUNS 2 JUNIT ${CMAKE_BINARY_DIR}/kept.xml)
 heapwright_add_gate(broken BUDGET broken.toml COMMAND shop 3 TOOLCHAIN any)
