@@ -26,10 +26,12 @@ class Scan {
     // As it grows otherwise, all edges would be there twice. What is not used costs nothing.
     graph_.edges.reserve(of_.image.words->words() + of_.heap.young.size());
     graph_.type_of.resize(blocks_.size());
-    for (std::uint32_t block = 0; block < blocks_.size(); ++block) scan_block(block);
-    graph_.types = types_.names();
     StackFrames frames(of_.image);
     const RootRanges ranges(of_.image, of_.heap, frames);
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+      if (!ranges.is_root(blocks_[block].address)) scan_block(block);
+    }
+    graph_.types = types_.names();
     for (const RootRange& range : ranges.all()) scan_root(range);
     for (const tracee::StoppedThread& thread : of_.image.threads) scan_registers(thread);
     for (const AddressRange& ended : of_.heap.ended) scan_ended(ended);

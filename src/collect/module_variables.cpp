@@ -17,6 +17,14 @@ namespace {
 constexpr std::uint64_t segment_page_bytes = 4096;
 constexpr std::uint64_t most_thread_local_bytes = 1U << 30U;  // more is damage
 constexpr std::size_t most_variables = 1U << 20;
+// TLSDESC, which aarch64 uses instead, does not tell one from the other.
+#if defined(__x86_64__)
+constexpr std::uint64_t offset_relocation = R_X86_64_TPOFF64;
+constexpr std::uint64_t number_relocation = R_X86_64_DTPMOD64;
+#else
+constexpr std::uint64_t offset_relocation = R_AARCH64_TLS_TPREL;
+constexpr std::uint64_t number_relocation = R_AARCH64_TLS_DTPMOD;
+#endif
 
 // Calls visit(symbol, name) for each symbol of the table.
 template <typename Visit>
@@ -57,19 +65,53 @@ ModuleVariables::ModuleVariables(const std::string& path) {
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
     GElf_Shdr header;
-    const bool is_table = gelf_getshdr(section, &header) != nullptr &&
-                          (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM);
-    if (!is_table) continue;
-    for_symbols(elf.get(), section, header, [this](const GElf_Sym& symbol, const char* name) {
-      const int type = GELF_ST_TYPE(symbol.st_info);
-      VariableNames& names = type == STT_TLS ? thread_local_names_ : names_;
-      const bool is_variable = (type == STT_OBJECT || type == STT_TLS) && symbol.st_shndx != SHN_UNDEF &&
-                               symbol.st_size != 0 && names.size() < most_variables;
-      if (is_variable) names.add(symbol.st_value, symbol.st_value + symbol.st_size, name);
-    });
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+      read_symbols(elf.get(), section, header);
+    if (header.sh_type == SHT_RELA && thread_local_size_ != 0) read_relocations(elf.get(), section, header);
   }
   names_.sort();
   thread_local_names_.sort();
+}
+
+void ModuleVariables::read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
+  for_symbols(elf, section, header, [this](const GElf_Sym& symbol, const char* name) {
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    VariableNames& names = type == STT_TLS ? thread_local_names_ : names_;
+    const bool is_variable = (type == STT_OBJECT || type == STT_TLS) && symbol.st_shndx != SHN_UNDEF &&
+                             symbol.st_size != 0 && names.size() < most_variables;
+    if (is_variable) names.add(symbol.st_value, symbol.st_value + symbol.st_size, name);
+  });
+}
+
+// The first that tells the offset of a variable of its own, or else the module's number.
+void ModuleVariables::read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header) {
+  Elf_Data* const data = elf_getdata(section, nullptr);
+  Elf_Scn* const table = elf_getscn(elf, header.sh_link);
+  Elf_Data* const symbols = table == nullptr ? nullptr : elf_getdata(table, nullptr);
+  if (data == nullptr || header.sh_entsize == 0) return;
+  const std::size_t count = std::min<std::size_t>(data->d_size / header.sh_entsize, 0x7fffffff);
+  for (std::size_t index = 0; index < count; ++index) {
+    GElf_Rela entry;
+    if (gelf_getrela(data, static_cast<int>(index), &entry) == nullptr) return;
+    const bool is_offset = GELF_R_TYPE(entry.r_info) == offset_relocation;
+    if (!is_offset && GELF_R_TYPE(entry.r_info) != number_relocation) continue;
+    GElf_Sym symbol{};
+    const auto number = static_cast<int>(GELF_R_SYM(entry.r_info));
+    const bool is_own =
+        number == 0 || (symbols != nullptr && gelf_getsym(symbols, number, &symbol) != nullptr &&
+                        symbol.st_shndx != SHN_UNDEF);
+    if (!is_own) continue;
+    if (!is_offset) {
+      if (thread_local_word_.kind == LinkedWord::Kind::none) {
+        thread_local_word_ = {LinkedWord::Kind::number, entry.r_offset, 0};
+      }
+      continue;
+    }
+    thread_local_word_ = {LinkedWord::Kind::offset, entry.r_offset,
+                          static_cast<std::int64_t>(symbol.st_value) + entry.r_addend};
+    return;
+  }
 }
 
 void ModuleVariables::read_segment(const GElf_Phdr& header) {
@@ -79,6 +121,7 @@ void ModuleVariables::read_segment(const GElf_Phdr& header) {
   }
   if (header.p_type != PT_TLS || header.p_memsz > most_thread_local_bytes) return;
   const std::uint64_t align = std::max<std::uint64_t>(header.p_align, 1);
+  thread_local_size_ = header.p_memsz;
   thread_local_bytes_ = header.p_memsz + align;
   if (align > segment_page_bytes || header.p_vaddr % align != 0) return;
 #if defined(__x86_64__)

@@ -49,6 +49,22 @@ class ModuleVariables {
   std::uint64_t thread_local_bytes() const noexcept { return thread_local_bytes_; }
   // Of the program itself: where its thread-local variables begin, from the thread pointer on; 0: not known.
   std::int64_t thread_local_begin() const noexcept { return thread_local_begin_; }
+  // Without the alignment.
+  std::uint64_t thread_local_size() const noexcept { return thread_local_size_; }
+
+  // What the dynamic linker has written for a relocation tells where the thread-local variables are.
+  struct LinkedWord {
+    enum class Kind : std::uint8_t {
+      none,
+      offset,  // of the variable at `within`, from the thread pointer on
+      number,  // of the module, in each thread's table
+    };
+    Kind kind = Kind::none;
+    std::uint64_t address = 0;  // in the file
+    std::int64_t within = 0;
+  };
+  const LinkedWord& thread_local_word() const noexcept { return thread_local_word_; }
+
   const VariableNames& names() const noexcept { return names_; }
   const VariableNames& thread_local_names() const noexcept {
     return thread_local_names_;
@@ -56,11 +72,15 @@ class ModuleVariables {
 
  private:
   void read_segment(const GElf_Phdr& header);
+  void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
+  void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header);
 
   std::vector<Segment> writable_;
   std::uint64_t base_ = 0;
   std::uint64_t thread_local_bytes_ = 0;
+  std::uint64_t thread_local_size_ = 0;
   std::int64_t thread_local_begin_ = 0;
+  LinkedWord thread_local_word_;
   VariableNames names_;
   VariableNames thread_local_names_;
 };

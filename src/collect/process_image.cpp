@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -61,6 +62,49 @@ std::vector<trace::PageRun> resident_runs(pid_t process, const std::string& fold
   return runs;
 }
 
+// What other processes have put into memory that this one shares: pages that it need not have itself. Only
+// where the kernel shows the memory (CAP_CHECKPOINT_RESTORE), and of so much together, as it is read as well.
+void add_shared_data(const std::string& folder, const std::vector<trace::Mapping>& mappings,
+                     PageRanges& found) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
+  std::uint64_t bytes = 0;
+  for (const trace::Mapping& mapping : mappings) {
+    const bool is_file = mapping.name.starts_with("/") && !mapping.name.starts_with("/dev/") &&
+                         !mapping.name.starts_with("/memfd:") && !mapping.name.starts_with("/SYSV");
+    if (!mapping.has(trace::MappingFlag::shared) || is_file || !may_hold_pointers(mapping)) continue;
+    char name[64];
+    std::snprintf(name, sizeof name, "/map_files/%lx-%lx", mapping.begin, mapping.end);
+    const int file = open((folder + name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) continue;
+    const auto end = static_cast<off_t>(mapping.file_offset + (mapping.end - mapping.begin));
+    off_t at = lseek(file, static_cast<off_t>(mapping.file_offset), SEEK_DATA);
+    while (at >= 0 && at < end && bytes < most_bytes) {
+      const auto room = static_cast<off_t>(most_bytes - bytes);
+      const off_t hole = std::min({end, at + room, lseek(file, at, SEEK_HOLE)});
+      if (hole <= at) break;
+      const std::uint64_t begin = mapping.begin + static_cast<std::uint64_t>(at) - mapping.file_offset;
+      found.push_back({begin, begin + static_cast<std::uint64_t>(hole - at)});
+      bytes += static_cast<std::uint64_t>(hole - at);
+      at = lseek(file, hole, SEEK_DATA);
+    }
+    close(file);
+  }
+}
+
+// By address, disjoint.
+PageRanges joined(PageRanges ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  PageRanges found;
+  for (const auto& range : ranges) {
+    if (found.empty() || found.back().end < range.begin) {
+      found.push_back(range);
+    } else {
+      found.back().end = std::max(found.back().end, range.end);
+    }
+  }
+  return found;
+}
+
 // The resident parts of mappings with pointers, by address. What is not writable now may have been: then it
 // has pages of its own.
 PageRanges memory_with_pointers(pid_t process, const std::string& folder,
@@ -72,16 +116,11 @@ PageRanges memory_with_pointers(pid_t process, const std::string& folder,
     for (auto at = mapping; at != mappings.end() && at->begin < run.end; ++at) {
       const bool was_written = run.kind != trace::PageKind::file || at->has(trace::MappingFlag::writable);
       if (!was_written || !may_hold_pointers(*at)) continue;
-      const std::uint64_t begin = std::max(run.begin, at->begin);
-      const std::uint64_t end = std::min(run.end, at->end);
-      if (!found.empty() && found.back().end == begin) {
-        found.back().end = end;
-      } else {
-        found.push_back({begin, end});
-      }
+      found.push_back({std::max(run.begin, at->begin), std::min(run.end, at->end)});
     }
   }
-  return found;
+  add_shared_data(folder, mappings, found);
+  return joined(std::move(found));
 }
 
 // Pointers to blocks have values in between. Mappings of the kernel's, such as [vsyscall], are far above.
@@ -142,16 +181,7 @@ PageRanges memory_of_threads(const ProcessImage& image) {
     add_within(image.mappings, thread.thread_pointer,
                {variables, thread.thread_pointer + thread_record_bytes}, found);
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  PageRanges joined;
-  for (const auto& range : found) {
-    if (joined.empty() || joined.back().end < range.begin) {
-      joined.push_back(range);
-    } else {
-      joined.back().end = std::max(joined.back().end, range.end);
-    }
-  }
-  return joined;
+  return joined(std::move(found));
 }
 
 // As it is called in the list of mappings.
@@ -161,11 +191,26 @@ std::string program_of(const std::string& folder) {
   return bytes < 0 ? std::string() : std::string(path, static_cast<std::size_t>(bytes));
 }
 
+// They do not change.
+void add_linked_words(pid_t process, ProcessImage& image) {
+  for (const trace::Mapping& mapping : image.mappings) {
+    const auto module = image.modules.find(mapping.name);
+    if (mapping.file_offset != 0 || module == image.modules.end()) continue;
+    const ModuleVariables::LinkedWord& word = module->second->thread_local_word();
+    if (word.kind == ModuleVariables::LinkedWord::Kind::none) continue;
+    std::uint64_t value = 0;
+    const std::uint64_t address = mapping.begin - module->second->base() + word.address;
+    const bool is_read = tracee::read_memory(process, address, &value, sizeof value) == sizeof value;
+    if (is_read) image.linked_words.try_emplace(mapping.name, value);
+  }
+}
+
 void read_outline(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
   image.mappings = parse_mappings(read_file(folder + "/maps"));
   image.threads = process.threads();
   image.program = program_of(folder);
   add_modules(folder, image.mappings, image.modules);
+  add_linked_words(process.id(), image);
 }
 
 }  // namespace

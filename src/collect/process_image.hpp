@@ -48,6 +48,8 @@ struct ProcessImage {
   std::vector<trace::Mapping> mappings;
   std::vector<tracee::StoppedThread> threads;
   KnownModules modules;
+  // By path: what the dynamic linker has written to the module's thread_local_word().
+  std::map<std::string, std::uint64_t> linked_words;
   std::string program;  // its path within the process
   std::shared_ptr<const RootFolder> root;
   std::unique_ptr<tracee::WordCopy> words;  // that can be pointers

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 namespace heapwright::collect {
 namespace {
@@ -14,6 +13,12 @@ constexpr std::uint64_t red_zone_bytes = 128;
 constexpr std::uint64_t thread_record_bytes = 4096;
 // In front of it, besides the variables of modules.
 constexpr std::uint64_t thread_local_reserve_bytes = 4096;
+// Of the table of modules, from the thread pointer on.
+#if defined(__x86_64__)
+constexpr std::uint64_t table_offset = 8;
+#else
+constexpr std::uint64_t table_offset = 0;
+#endif
 // Of thousands of threads each waits in the same functions, and following a stack takes a while.
 constexpr std::size_t most_unwound_threads = 256;
 
@@ -122,19 +127,60 @@ void RootRanges::add_thread_local(const tracee::StoppedThread& thread) {
         thread.thread_pointer - std::min(thread_local_bytes_, thread.thread_pointer);
     root.range.begin = thread.stack_pointer < certain ? certain : thread.thread_pointer;
   }
-  const auto program = image_.modules.find(image_.program);
-  if (program != image_.modules.end() && program->second->thread_local_begin() != 0) {
-    const ModuleVariables& variables = *program->second;
-    RootRange own = root;
-    own.module = image_.program;
-    own.names = &variables.thread_local_names();
-    own.bias = thread.thread_pointer + static_cast<std::uint64_t>(variables.thread_local_begin());
-    own.range = {std::max(own.bias, root.range.begin),
-                 std::min(own.bias + variables.thread_local_bytes(), root.range.end)};
-    if (variables.thread_local_begin() < 0) own.range.end = std::min(own.range.end, thread.thread_pointer);
-    add(std::move(own));
-  }
+  for (const auto& [path, module] : image_.modules) add_thread_local_of(path, *module, thread);
   add(std::move(root));
+}
+
+void RootRanges::add_thread_local_of(const std::string& path, const ModuleVariables& module,
+                                     const tracee::StoppedThread& thread) {
+  const std::uint64_t begin = thread_local_begin(path, module, thread);
+  const trace::Mapping* const mapping = mapping_at(begin);
+  if (begin == 0 || mapping == nullptr) return;
+  const AddressRange range{begin, std::min(begin + module.thread_local_size(), mapping->end)};
+  if (is_recorders(path)) return cover(range);
+  const auto after =
+      std::upper_bound(heap_.blocks.begin(), heap_.blocks.end(), begin,
+                       [](std::uint64_t at, const trace::GraphNode& block) { return at < block.address; });
+  const bool is_in_block =
+      after != heap_.blocks.begin() && begin < std::prev(after)->address + std::prev(after)->size;
+  if (is_in_block) root_blocks_.insert(std::prev(after)->address);
+  RootRange root{range,
+                 trace::RootKind::thread_local_,
+                 static_cast<std::uint64_t>(thread.id),
+                 path,
+                 {},
+                 &module.thread_local_names(),
+                 begin,
+                 is_libc(path)};
+  add(std::move(root));
+}
+
+// Where the thread has the module's variables; 0: it has none, or it is not known.
+std::uint64_t RootRanges::thread_local_begin(const std::string& path, const ModuleVariables& module,
+                                             const tracee::StoppedThread& thread) const {
+  using Kind = ModuleVariables::LinkedWord::Kind;
+  if (path == image_.program && module.thread_local_begin() != 0) {
+    return thread.thread_pointer + static_cast<std::uint64_t>(module.thread_local_begin());
+  }
+  const auto linked = image_.linked_words.find(path);
+  if (linked == image_.linked_words.end()) return 0;
+  const ModuleVariables::LinkedWord& word = module.thread_local_word();
+  if (word.kind == Kind::offset) {
+    return thread.thread_pointer + linked->second - static_cast<std::uint64_t>(word.within);
+  }
+  // glibc's table of modules: two words each, of which the first is the address.
+  constexpr std::uint64_t most_modules = 1U << 16U;
+  if (linked->second == 0 || linked->second > most_modules) return 0;
+  const std::uint64_t table = word_at(thread.thread_pointer + table_offset);
+  return table == 0 ? 0 : word_at(table + linked->second * 2 * sizeof(std::uint64_t));
+}
+
+// 0: it is no pointer, or was not read.
+std::uint64_t RootRanges::word_at(std::uint64_t address) const {
+  std::uint64_t found = 0;
+  image_.words->visit(address, address + sizeof found,
+                      [&](std::uint64_t at, std::uint64_t word) { found = at == address ? word : found; });
+  return found;
 }
 
 // Its stack.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,18 @@ class RootRanges {
 
   // They do not overlap.
   const std::vector<RootRange>& all() const noexcept { return ranges_; }
+  // A block that the dynamic linker has allocated for thread-local variables: it is one of the ranges.
+  bool is_root(std::uint64_t block_address) const { return root_blocks_.contains(block_address); }
 
  private:
   void add_modules();
   void add_threads();
   void add_thread_local(const tracee::StoppedThread& thread);
+  void add_thread_local_of(const std::string& path, const ModuleVariables& module,
+                           const tracee::StoppedThread& thread);
+  std::uint64_t thread_local_begin(const std::string& path, const ModuleVariables& module,
+                                   const tracee::StoppedThread& thread) const;
+  std::uint64_t word_at(std::uint64_t address) const;
   void add_thread(const tracee::StoppedThread& thread);
   void add_stack(const RootRange& stack, const tracee::StoppedThread& thread);
   void add_mappings();
@@ -52,6 +60,7 @@ class RootRanges {
   StackFrames& frames_;
   std::vector<RootRange> ranges_;
   std::map<std::uint64_t, std::uint64_t> covered_;  // end by begin, disjoint
+  std::set<std::uint64_t> root_blocks_;
   std::uint64_t thread_local_bytes_ = 0;
   std::size_t unwound_ = 0;  // threads
 };

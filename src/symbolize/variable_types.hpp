@@ -11,8 +11,8 @@
 namespace heapwright::symbolize {
 
 // Of each of these variables, whose names are demangled; empty: not known, or several of the name differ.
-// Variables within functions are not known. `object` is filled in as by open_object(). Reads the begin of
-// each compilation unit.
+// `object` is filled in as by open_object(). Reads the begin of each compilation unit, and all of it if there
+// are variables within functions.
 std::vector<std::string> variable_types(Object& object, std::span<const std::string> names,
                                         const Options& options);
 

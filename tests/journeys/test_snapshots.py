@@ -266,6 +266,9 @@ def test_blocks_from_before_attaching_hold_those_after_it(tmp_path: Path) -> Non
     lost = {row["name"].split()[0]: row["blocks"] for row in answer["lost"]}
     assert lost == {"lose_one": 7}
     assert [row["blocks"] for row in answer["holders"] if row["kind"] == "older blocks"] == [3]
+    assert answer["older_blocks"] == 3
+    said = subprocess.run([command, "explain", path, "--question", "held"], capture_output=True, text=True)
+    assert "it is not known whether they are lost" in " ".join(said.stdout.split())
 
 
 def test_of_samples_only_what_nothing_points_to_is_lost(tmp_path: Path) -> None:

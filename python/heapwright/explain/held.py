@@ -13,7 +13,7 @@ from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
 from heapwright.model import Site
 from heapwright.model.facts.held import Held
-from heapwright.model.holder_names import KINDS, name_of
+from heapwright.model.holder_names import KINDS, OLDER, name_of
 from heapwright.report import units
 from heapwright.report.columns import WORD, Choice, Column, Many, Table
 
@@ -30,6 +30,7 @@ class _Source:
         self.failures = holders.failures(report.trace)
         self.snapshots = len(report.trace.snapshot_times)
         self.sample_bytes = report.trace.metadata.sample_mean_bytes
+        self.older_blocks = sum(one.blocks for one in self.held.holders if one.kind == OLDER)
         first = holders.first(report)
         self.first_ns = first.time_ns if first else 0
         self.first_bytes = first.bytes if first else 0
@@ -71,12 +72,13 @@ class _Source:
     def _growth(self, first: Held) -> list[tuple[int, SimpleNamespace]]:
         before = holders.by_holder_and_site(self.report, first)
         after = holders.by_holder_and_site(self.report, self.held)
-        none = SimpleNamespace(blocks=0, bytes=0)
+        none = SimpleNamespace(blocks=0, bytes=0, nearest="")
         rows = []
         for key in {**before, **after}:
             old, new = before.get(key, none), after.get(key, none)
             grown = {
-                "holder": key[0], "before_bytes": old.bytes, "after_bytes": new.bytes,
+                "holder": key[0], "nearest": new.nearest or old.nearest,
+                "before_bytes": old.bytes, "after_bytes": new.bytes,
                 "bytes": new.bytes - old.bytes, "blocks": new.blocks - old.blocks,
             }  # fmt: skip
             rows.append((key[1], SimpleNamespace(**grown)))
@@ -119,6 +121,12 @@ def _notes(answer: Answer) -> list[str]:
             f"Of the sampled blocks only, one per {units.size(answer['sample_bytes'])} on average. Nothing "
             "points to those that are lost; what others that are lost point to counts as held."
         )
+    if answer["older_blocks"] and not answer["sample_bytes"]:
+        notes.append(
+            "The recording does not have every block: not those of before it began, of a parent, of a "
+            "pause, or of dropped calls. What only they may point to counts as held: "
+            f"{_blocks(answer, 'older_blocks')}, of which it is not known whether they are lost."
+        )
     if answer["copies"]:
         notes.append(_about_copies(answer))
     if answer["snapshots"] > 1:
@@ -160,7 +168,8 @@ def _gist(answer: Answer) -> str:
         else f"no block of {units.count(answer['blocks'])} is lost"
     )
     for grown in answer["grown"][:1]:
-        return f"{said}; {grown['holder']} grew most, by {units.size(grown['bytes'])}"
+        holder = holders.holder_text(grown["holder"], grown["nearest"])
+        return f"{said}; {holder} grew most, by {units.size(grown['bytes'])}"
     for holder in answer["holders"][:1]:
         return f"{said}; {holder['holder']} holds most, {units.size(holder['bytes'])}"
     return said
@@ -183,6 +192,12 @@ def _shape(row: Any) -> str:
 _TYPE_LETTERS = 40
 _UNKNOWN_TYPE = "not known"
 _TYPES = Column("types", Many("text"), about="What the blocks are, as far as it is known; most bytes first.")
+
+_NEAREST = Column("nearest", WORD, about="Where the shortest way to them begins.")
+_HOLDER = Column(
+    "holder", WORD, "held by",
+    text=lambda row, _: holders.holder_text(row["holder"], row["nearest"]),
+)  # fmt: skip
 
 
 def _figure(key: str, unit: str = "count", about: str = "") -> Column:
@@ -252,6 +267,7 @@ QUESTION = Question(
         _figure("bytes", "bytes"),
         _figure("lost_blocks", about="That no pointer leads to, from anywhere."),
         _figure("lost_bytes", "bytes"),
+        Column("older_blocks", about="That only blocks may hold which the recording does not have."),
         _figure("shared_blocks", about="That no single holder retains."),
         _figure("shared_bytes", "bytes"),
         _figure("interior_blocks", about="That only pointers into them reach, not to their begin."),
@@ -282,7 +298,8 @@ QUESTION = Question(
             Column("before_bytes", "bytes", "before"),
             Column("after_bytes", "bytes", "now"),
             Column("blocks", "integer", "blocks", text=lambda row, _: f"{row['blocks']:,}"),
-            Column("holder", WORD, "held by"),
+            _HOLDER,
+            _NEAREST,
             rows=lambda source: source.grown(),
             key="grown",
             about="With several snapshots: what holders retain more than at the first one.",
@@ -292,12 +309,7 @@ QUESTION = Question(
             Column("bytes", "bytes", "bytes"),
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["bytes"])),
             Column("blocks", "count", "blocks"),
-            Column(
-                "holder",
-                WORD,
-                "held by",
-                text=lambda row, _: holders.holder_text(row["holder"], row["nearest"]),
-            ),
+            _HOLDER,
             Column("linked_blocks", about="Another of their size and type points to them, as in a list."),
             Column("table_blocks", about="A block points to them and to many others, as an array does."),
             Column(
@@ -307,7 +319,7 @@ QUESTION = Question(
                 lambda row, _: _shape(row),
                 about='What most of them are parts of, by their pointers; "" = nothing known.',
             ),
-            Column("nearest", WORD, about="Where the shortest way to them begins."),
+            _NEAREST,
             _TYPES,
             Column("through", Many("text"), about="Sites of the blocks on that way, up to these."),
             rows=lambda source: source.held_sites(),

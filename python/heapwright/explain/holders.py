@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model.block_types import BlockTypes
-from heapwright.model.holder_names import SEVERAL, VARIABLE, name_of
+from heapwright.model.holder_names import SEVERAL, THREAD_LOCAL, VARIABLE, name_of
 from heapwright.model.names import short_name, short_type
 from heapwright.report import units
 
@@ -57,7 +57,7 @@ def variable_types(trace: Trace, held: Held) -> dict[tuple[str, str], str]:
     """The types of variables that hold something, by module and name, as far as they are known."""
     by_module: dict[str, list[str]] = {}
     for one in held.holders:
-        if one.kind == VARIABLE and one.symbol:
+        if one.kind in (VARIABLE, THREAD_LOCAL) and one.symbol:
             by_module.setdefault(one.module, []).append(one.symbol)
     return {
         (module, name): short_type(found)

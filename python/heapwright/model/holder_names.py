@@ -26,6 +26,8 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
         return f"the mapping {library}" if library else "memory that the program mapped"
     if kind == THREAD_LOCAL and symbol:
         return f"{symbol} of {thread}"
+    if kind == THREAD_LOCAL and library:
+        return f"a thread-local variable of {library}, {thread}"
     if kind == STACK and (symbol or library):
         return f"{symbol or f'a function of {library}'} on the stack of {thread}"
     named = {
