@@ -66,8 +66,9 @@ ModuleVariables::ModuleVariables(const std::string& path) {
   while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) {
       read_symbols(elf.get(), section, header);
+    }
     if (header.sh_type == SHT_RELA && thread_local_size_ != 0) read_relocations(elf.get(), section, header);
   }
   names_.sort();

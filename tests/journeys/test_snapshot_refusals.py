@@ -2,10 +2,8 @@
 """Processes that snapshots cannot be taken of: one line says why and what to do, and the process runs on."""
 
 import os
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,25 +168,6 @@ sys.stdin.readline()
         again = snapshot(asked.pid)
         assert again.returncode == 0, again.stderr
         assert asked.end() == [said]
-
-
-def test_a_process_that_is_killed_during_snapshots_is_no_failure(tmp_path: Path) -> None:
-    """At different times of a snapshot."""
-    program = compiled(tmp_path, "program", PROGRAM.replace("BEGIN", "malloc(1 << 20)"))
-    for number in range(10):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        line = [collector, "--snapshot", "every=0.001", "--quiet", "--output", folder / "one", "--", program]
-        with subprocess.Popen(
-            [str(word) for word in line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout
-            process.stdout.readline()
-            time.sleep(0.0011 * number)
-            os.kill(Asked(process, folder).pid, signal.SIGKILL)
-            assert process.wait(timeout=60) != 0
-        told = heapwright.open(folder / "one").metadata.conditions
-        assert [one for one in told if one.startswith("snapshot_failed")] == []
 
 
 def test_there_is_no_such_process() -> None:
