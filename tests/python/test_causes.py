@@ -192,7 +192,7 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     measured = near._replace(replayed=(less,), judged="measured")
     assert best(near=measured) == best(near=measured._replace(helps="unknown"))
     assert best(near=measured) == (
-        "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), CPU time not known"
+        "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), time in the heap not known"
     )
     assert best(near=measured, trim=trim._replace(bytes=20 * MEBIBYTE)) == best(near=measured)
     assert best(near=measured, trim=trim._replace(bytes=50 * MEBIBYTE)).endswith(_COSTS), (

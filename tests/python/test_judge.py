@@ -53,7 +53,7 @@ def findings(report: explain.Report) -> list[str]:
 @pytest.mark.parametrize(
     ("figure", "said"),
     [
-        (FASTER, f"{PAIR}: measured by replay: CPU time −60 % (−3.00 ms)"),
+        (FASTER, f"{PAIR}: measured by replay: time in the heap −60 % (−3.00 ms)"),
         (SLOWER, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
         (SAME, f"no part or setting is worth trying (a replay shows no gain by {PAIR})"),
         (SAME._replace(resolution=1e12), "no rule found anything (explain --check or heapwright replay FILE"),

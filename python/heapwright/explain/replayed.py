@@ -122,13 +122,13 @@ def briefly(figures: Sequence[Record]) -> str:
     >>> less = ReplayedFigure(AT_SCAN, "bytes", -4096, -0.5, "better", "glibc")
     >>> time = ReplayedFigure("CPU time", "ns", 5e6, 0.001, "unknown", "glibc")
     >>> briefly(records([time, less._replace(label="peak", verdict="same"), less]))
-    'measured by replay: −50 % at the scan (−4.00 KiB), CPU time not known'
+    'measured by replay: −50 % at the scan (−4.00 KiB), time in the heap not known'
     """
     sizes = [one for one in figures if one["unit"] == "bytes" and one["figure"] != AT_END]
     changed = [one for one in sizes if one["verdict"] in ("better", "worse")] or sizes
     size = next((one for one in changed if one["figure"] == AT_SCAN), changed[0] if changed else None)
     parts = [_size_briefly(size)] if size is not None else []
-    parts += [_in_words(one) for one in figures if one["unit"] == "ns"] or ["CPU time not known"]
+    parts += [_in_words(one) for one in figures if one["unit"] == "ns"] or ["time in the heap not known"]
     return f"measured by replay: {', '.join(parts)}"
 
 
@@ -144,12 +144,14 @@ def _size_briefly(figure: Record) -> str:
 
 
 def _in_words(figure: Record) -> str:
+    # A replay runs the heap's calls alone: its CPU time is no share of the program's.
+    name = "time in the heap" if figure["unit"] == "ns" else figure["figure"]
     if figure["verdict"] == "same" and figure["unit"] == "ns" and figure["resolution"]:
-        return f"{figure['figure']}: cannot tell below {units.duration(figure['resolution'])}"
+        return f"{name}: cannot tell below {units.duration(figure['resolution'])}"
     if figure["verdict"] == "unknown" and figure["unit"] == "ns":
-        return f"{figure['figure']} not known"
+        return f"{name} not known"
     if figure["verdict"] == "same":
-        return f"{figure['figure']} as before"
+        return f"{name} as before"
     share = units.signed_percent(figure["relative_difference"])
-    text = f"{figure['figure']} {share} ({units.signed(figure['difference'], figure['unit'])})"
+    text = f"{name} {share} ({units.signed(figure['difference'], figure['unit'])})"
     return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be certain"

@@ -97,11 +97,13 @@ def test_each_verdict_has_its_words(file: str, tmp_path: Path, capsys: pytest.Ca
     assert run_command(["explain", file, "--question", "advice", "--replayed", str(written)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     measured = (
-        "measured by replay on glibc: CPU time −31 % (−936 µs), peak as before, "
+        "measured by replay on glibc: time in the heap −31 % (−936 µs), peak as before, "
         "mean +4.0 % (+2.00 KiB), in too few runs to be certain"
     )
     assert said.count(measured) == 1, "with the advice"
-    assert "; measured by replay: memory as before, CPU time −31 % (−936 µs)" in said, "on the first screen"
+    assert "; measured by replay: memory as before, time in the heap −31 % (−936 µs)" in said, (
+        "on the first screen"
+    )
     assert "measure it" not in said
 
 
