@@ -38,7 +38,8 @@ void reap(pid_t id) noexcept {
   }
 }
 
-// Only stops are taken: the end of a child is left for those who want its status.
+// Only stops are taken: the end of a child is left for those who want its status. A tracer is told of a stop
+// whatever it waits for.
 Look look_at(SeizedThread& thread) noexcept {
   constexpr int any = WNOHANG | static_cast<int>(__WALL);
   siginfo_t info{};
@@ -52,7 +53,7 @@ Look look_at(SeizedThread& thread) noexcept {
   }
   siginfo_t ended{};
   const bool has_ended = waitid(P_PID, static_cast<id_t>(thread.id), &ended, WEXITED | WNOWAIT | any) == 0 &&
-                         ended.si_pid == thread.id;
+                         ended.si_pid == thread.id && ended.si_code != CLD_TRAPPED;
   return has_ended ? Look::gone : Look::runs;
 }
 
