@@ -123,9 +123,9 @@ void SnapshotTaker::end(const std::string& failure) {
   release_waiting();
   if (failure.empty()) return;
   // What could not be looked at any longer is no failure of a recording.
-  const bool is_over = tracee::has_no_memory(process_.id());
+  const bool is_over = failure == tracee::it_has_ended || tracee::has_no_memory(process_.id());
   if (!is_over) note_failure(failure);
-  answer(is_over ? "it has ended" : failure, {});
+  answer(is_over ? tracee::it_has_ended : failure, {});
 }
 
 // Each reason once: it may last for days.

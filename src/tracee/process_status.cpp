@@ -74,7 +74,7 @@ bool has_no_memory(pid_t process) { return !read_status(process).contains("VmSiz
 
 std::string why_not_traced(pid_t process) {
   const auto status = read_status(process);
-  if (status.empty()) return "it has ended";
+  if (status.empty()) return it_has_ended;
   if (const long tracer = number_in(value_of(status, "TracerPid")); tracer != 0) {
     return "it is traced by process " + std::to_string(tracer) + " (a debugger?); end that first";
   }

@@ -11,6 +11,9 @@
 
 namespace heapwright::tracee {
 
+// Why it cannot be traced or read.
+inline constexpr char it_has_ended[] = "it has ended";
+
 // /proc/PID/status, or a thread's, by label ("Uid"). Empty: there is no such process.
 std::map<std::string, std::string> read_status(pid_t process, pid_t thread = 0);
 

@@ -21,6 +21,9 @@ enum class Look : std::uint8_t { runs, stopped, gone };
 
 bool is_our_child(pid_t process) { return number_in(read_status(process)["PPid"]) == getpid(); }
 
+// It was killed while we had stopped it, and is on its way out: who is stopped no longer cannot be let go.
+bool is_ours(pid_t thread) { return number_in(read_status(thread)["TracerPid"]) == getpid(); }
+
 void pause_for(long nanoseconds) {
   const timespec pause{0, nanoseconds};
   nanosleep(&pause, nullptr);
@@ -77,7 +80,7 @@ SeizedThreads::Outcome SeizedThreads::stop(std::chrono::milliseconds patience) {
 
 std::string SeizedThreads::why_not(Outcome outcome) const {
   if (outcome == Outcome::forbidden) return why_not_traced(process_);
-  if (outcome != Outcome::late) return "it has ended";
+  if (outcome != Outcome::late) return it_has_ended;
   return "its thread " + std::to_string(late_thread_) + " does not stop; it waits in the kernel (" +
          state_of(process_, late_thread_) + "); try again";
 }
@@ -111,7 +114,7 @@ bool SeizedThreads::seize_new(std::map<pid_t, bool>& is_gone, bool& has_more) {
   for (const pid_t id : threads_of(process_)) {
     if (threads_.contains(id) || is_gone.contains(id)) continue;
     if (ptrace(PTRACE_SEIZE, id, nullptr, nullptr) != 0) {
-      if (errno != ESRCH && !has_ended(process_, id)) return false;
+      if (errno != ESRCH && !has_ended(process_, id) && !is_ours(id)) return false;
       is_gone[id] = true;
       continue;
     }

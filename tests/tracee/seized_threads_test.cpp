@@ -118,6 +118,19 @@ TEST(SeizedThreads, TheParentOfAProcessThatIsKilledMeanwhileIsTold) {
   EXPECT_EQ(status_of(parent), 0);
 }
 
+// It is not stopped any longer, so it cannot be let go, nor seized again, before it is gone.
+TEST(SeizedThreads, AProcessThatIsKilledMeanwhileHasEnded) {
+  for (int turn = 0; turn < 100; ++turn) {
+    const pid_t child = started([] { pause(); });
+    SeizedThreads threads(child);
+    ASSERT_EQ(threads.stop(patience), Outcome::stopped);
+    kill(child, SIGKILL);
+    threads.resume();
+    ASSERT_EQ(threads.stop(patience), Outcome::ended);
+    EXPECT_TRUE(WIFSIGNALED(status_of(child)));
+  }
+}
+
 TEST(SeizedThreads, AProcessThatHasEndedIsTold) {
   const pid_t child = started([] {});
   siginfo_t info{};
