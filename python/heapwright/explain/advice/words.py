@@ -54,7 +54,7 @@ def _refuted(answer: Answer) -> list[str]:
 
 
 def measured(row: Answer) -> str:
-    """What a replay of the change measured: time in the heap −31 % (−936 ms), peak as before; empty without one."""
+    """What a replay of the change measured: time in the heap −31 %, peak as before; empty without one."""
     return replayed.in_words(row["replayed"])
 
 
