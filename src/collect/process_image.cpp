@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -62,6 +63,15 @@ std::vector<trace::PageRun> resident_runs(pid_t process, const std::string& fold
   return runs;
 }
 
+// Not a file's, nor a device's, which opening might do something to.
+bool is_shared_memory(const trace::Mapping& mapping) {
+  if (!mapping.has(trace::MappingFlag::shared)) return false;
+  constexpr const char* beginnings[] = {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"};
+  return !mapping.name.starts_with("/") ||
+         std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](const char* begin) { return mapping.name.starts_with(begin); });
+}
+
 // What other processes have put into memory that this one shares: pages that it need not have itself. Only
 // where the kernel shows the memory (CAP_CHECKPOINT_RESTORE), and of so much together, as it is read as well.
 void add_shared_data(const std::string& folder, const std::vector<trace::Mapping>& mappings,
@@ -69,9 +79,7 @@ void add_shared_data(const std::string& folder, const std::vector<trace::Mapping
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
   std::uint64_t bytes = 0;
   for (const trace::Mapping& mapping : mappings) {
-    const bool is_file = mapping.name.starts_with("/") && !mapping.name.starts_with("/dev/") &&
-                         !mapping.name.starts_with("/memfd:") && !mapping.name.starts_with("/SYSV");
-    if (!mapping.has(trace::MappingFlag::shared) || is_file || !may_hold_pointers(mapping)) continue;
+    if (!is_shared_memory(mapping) || !may_hold_pointers(mapping)) continue;
     char name[64];
     std::snprintf(name, sizeof name, "/map_files/%lx-%lx", mapping.begin, mapping.end);
     const int file = open((folder + name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

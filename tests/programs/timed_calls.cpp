@@ -2,7 +2,7 @@
 // Some ms of heap calls in some threads; a free and a malloc stand between two readings of the thread's
 // processor time. Says what the calls took on the processor, and the process as a whole. Every other block
 // is mapped, and touched, so that most of the time between two readings is the calls'.
-// Arguments: threads, milliseconds.
+// Arguments: threads, milliseconds; on a busy machine it takes longer, for enough calls.
 #include <malloc.h>
 #include <time.h>
 
@@ -33,12 +33,12 @@ long cost_of_reading() {
   return costs[costs.size() / 2];
 }
 
-long called_ns(long until_ns) {
+long called_ns(long until_ns, unsigned least_rounds) {
   constexpr std::size_t page_bytes = 4096;
   const long reading_ns = cost_of_reading();
   long sum_ns = 0;
   std::array<char*, 64> blocks{};
-  for (unsigned round = 0; clock_ns(CLOCK_MONOTONIC) < until_ns; ++round) {
+  for (unsigned round = 0; round < least_rounds || clock_ns(CLOCK_MONOTONIC) < until_ns; ++round) {
     char*& block = blocks[round * 37 % blocks.size()];
     const bool is_mapped = round % 2 == 0;
     const std::size_t bytes = is_mapped ? 64 * page_bytes : 1000 + round * 7919 % 90'000;
@@ -59,9 +59,11 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 200'000);  // which stays: freeing such a block does not raise it
   const auto count = static_cast<std::size_t>(argc > 1 ? std::atoi(argv[1]) : 2);
   const long until_ns = clock_ns(CLOCK_MONOTONIC) + (argc > 2 ? std::atol(argv[2]) : 500) * 1'000'000;
+  const auto least_rounds = static_cast<unsigned>(30'000 / count);
   std::vector<long> sums(count);
   std::vector<std::thread> threads;
-  for (long& sum : sums) threads.emplace_back([&sum, until_ns] { sum = called_ns(until_ns); });
+  for (long& sum : sums)
+    threads.emplace_back([&sum, until_ns, least_rounds] { sum = called_ns(until_ns, least_rounds); });
   for (std::thread& thread : threads) thread.join();
   long sum_ns = 0;
   for (const long sum : sums) sum_ns += sum;
