@@ -167,6 +167,8 @@ def test_bad_input_gets_one_line(words: list[str], said: str, tmp_path: Path) ->
 def test_ctrl_c_shows_what_was_measured_and_leaves_no_process(tmp_path: Path) -> None:
     mark = f"try-{time.monotonic_ns()}"
     words = ["--remedy", "set:glibc.arena_max=1", "--runs", "50", "--", "sh", "-c", f": {mark}; sleep 0.2"]
+    # In the background of a shell SIGINT is ignored, and what it starts inherits that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     running = subprocess.Popen(
         [command, "try", *words],
         env={**os.environ, "HEAPWRIGHT_BIN": str(collector.parent)},
@@ -174,6 +176,7 @@ def test_ctrl_c_shows_what_was_measured_and_leaves_no_process(tmp_path: Path) ->
         stderr=subprocess.PIPE,
         text=True,
     )
+    signal.signal(signal.SIGINT, before)
     time.sleep(6)
     running.send_signal(signal.SIGINT)
     said, errors = running.communicate(timeout=60)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,7 +145,11 @@ class Quick:
         """The runs, dry ones, and the part of the recording's calls that they are of."""
         kept = [one for one, arm in zip(self._candidates, memory, strict=True) if arm.runs]
         operations = float(made[""]["operations"])
-        calls = self._timed_calls(len(kept), operations, len({one.change for one in kept}))
+        of = (len(kept), operations, len({one.change for one in kept}))
+        calls = self._timed_calls(*of)
+        if calls not in (0, _TIMED_WINDOW):
+            self._time_one(folder, kept[0])
+            calls = self._timed_calls(*of)
         if calls is None:
             return [], {}, 1.0
         timed, name = made, "all"
@@ -156,6 +161,13 @@ class Quick:
             share = min(1.0, operations / max(self._trace.event_count, 1))
         times, dry = self._times(folder, name, [one for one in kept if one.change in timed], timed)
         return times, dry, share
+
+    def _time_one(self, folder: Path, candidate: Candidate) -> None:
+        """How long a run for times takes; one for memory, which reads it at marks, may take far longer."""
+        begin_s = time.monotonic()
+        with suppress(_OutOfTimeError):
+            if self._timed(folder, "all", candidate, "dependency"):
+                self._run_s = min(self._run_s, time.monotonic() - begin_s)
 
     def _saves(self, calls: int, operations: float) -> bool:
         return calls + self._live_blocks <= _WORTH_A_WINDOW * operations

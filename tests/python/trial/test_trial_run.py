@@ -210,7 +210,9 @@ time.sleep(float(sys.argv[1]))
 
 
 def interrupt_soon() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where a shell began us behind an &
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # it is ignored where a shell began us behind an &
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 
