@@ -191,10 +191,9 @@ void make(const Operation& operation, Slot& slot) noexcept {
 void release(const Operation& operation, Slot& slot) noexcept {
   if (slot.block == nullptr) refuse_damaged();
   const Part part = part_of(operation);
-  Served& given = current.served[operation.slot];
+  const Served given = std::exchange(current.served[operation.slot], {});
   deallocate(part, slot.block, given);
   if (part.change == Change::arena) leave_arena(part, given);
-  given.owner = 0;
   if (operation.serving() == serve_last) reset(part);
   slot.block = nullptr;
 }

@@ -15,6 +15,7 @@ constexpr std::uint64_t page = trace::residency_unit_bytes;
 constexpr std::uint64_t least_ns_a_page = 100;
 // The kernel keeps a part of its count by processor, which a reading misses.
 constexpr std::uint64_t uncounted_pages = 128;
+constexpr std::uint64_t long_life_ns = 100'000'000;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ trace::ResidencyScan TouchedPages::pass() {
     const auto end = (address + block.size) / page * page;
     // A block that was allocated during the scan may have had other pages when they were scanned.
     if (block.made_ns >= chunk.begin_ns || end > looked_to) continue;
-    see(resident_in(scan.runs, run, begin, end) / page, block);
+    see(resident_in(scan.runs, run, begin, end) / page, chunk.begin_ns, block);
   }
   return scan;
 }
@@ -70,7 +71,9 @@ void TouchedPages::set_maker(std::uint64_t address, std::uint32_t lane, std::uin
 
 void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, std::uint64_t now_ns,
                           PlanWriter& writer) {
-  if (block.is_seen) {
+  if (block.seen_ns > 0 && !is_settled(block, now_ns)) {
+    forget(block);
+  } else if (block.seen_ns > 0) {
     return writer.set_touch(block.lane, block.operation, share(block.touched, block.pages));
   }
   Unseen unseen{block, block.touch, most_pages_of(block, now_ns),
@@ -131,7 +134,9 @@ TouchedPages::Guessed TouchedPages::guessed() const noexcept {
 }
 
 void TouchedPages::finish(std::uint64_t end_ns, PlanWriter& writer) {
-  for (const auto& [address, block] : live_) settle(block, block.size, end_ns, writer);
+  for (const auto& [address, block] : live_) {
+    settle(block, block.size, block.seen_ns > 0 ? block.seen_ns : end_ns, writer);  // its life goes on
+  }
   live_.clear();
   for (Unseen& unseen : unseen_) {
     unseen.touch = share_of_stack(unseen.block.stack);
@@ -163,16 +168,32 @@ std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noe
   return static_cast<std::uint8_t>(low);
 }
 
-void TouchedPages::see(std::uint64_t touched, Large& block) {
+void TouchedPages::see(std::uint64_t touched, std::uint64_t now_ns, Large& block) {
   Sum& sum = of_stack_[block.stack];
-  if (!block.is_seen) {
-    block.is_seen = true;
+  if (block.seen_ns == 0) {
     ++seen_blocks_;
     sum.pages += block.pages;
   }
+  block.seen_ns = now_ns;
   if (touched <= block.touched) return;
   sum.touched += touched - block.touched;
   block.touched = touched;
+}
+
+// As if no scan had seen it.
+void TouchedPages::forget(const Large& block) {
+  const auto of_stack = of_stack_.find(block.stack);
+  of_stack->second.pages -= block.pages;
+  of_stack->second.touched -= block.touched;
+  if (of_stack->second.pages == 0) of_stack_.erase(of_stack);
+  --seen_blocks_;
+}
+
+// Precondition: it was seen. A block is mostly written to at its beginning: what was last seen in the first
+// half of a short life may have been on the way to more. In a long one, scans follow what changes.
+bool TouchedPages::is_settled(const Large& block, std::uint64_t end_ns) noexcept {
+  const auto settled_ns = std::min((end_ns - block.made_ns) / 2, long_life_ns);
+  return block.touched >= block.pages || block.seen_ns - block.made_ns >= settled_ns;
 }
 
 }  // namespace heapwright::replay

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How much of each large block the program wrote to, by the recorded scans of resident pages: pages of a
-// block that no scan found resident were not touched. A block that no scan saw counts like others of its call
-// stack, or as fully touched; but never as more than it can have been: what was resident in the whole process
-// at the last reading in its life, and what can be written to in the time since then.
+// block that no scan found resident were not touched. A block that no scan saw, or only early in its life,
+// counts like others of its call stack, or as fully touched; but never as more than it can have been: what
+// was resident in the whole process at the last reading in its life, and what can be written to in the time
+// since then.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +41,10 @@ class TouchedPages {
     std::uint32_t lane = 0;
     std::uint32_t stack = 0;
     std::uint64_t pages = 0;         // that belong to it alone
-    std::uint64_t touched = 0;       // of these
+    std::uint64_t touched = 0;       // of these, at least
+    std::uint64_t seen_ns = 0;       // by the last scan; 0: by none
     std::uint8_t touch = touch_all;  // its current value
-    bool is_seen = false;
-    std::uint32_t first_mark = 0;  // during its life
+    std::uint32_t first_mark = 0;    // during its life
   };
   // Maxima over the marks for live blocks that no scan saw: bytes that count as touched, and as untouched.
   // This is the possible error.
@@ -87,7 +88,9 @@ class TouchedPages {
   static std::uint8_t share(std::uint64_t touched, std::uint64_t pages) noexcept;
   std::uint8_t share_of_stack(std::uint32_t stack) const noexcept;
   std::uint64_t most_pages_of(const Large& block, std::uint64_t now_ns) noexcept;
-  void see(std::uint64_t touched, Large& block);
+  void see(std::uint64_t touched, std::uint64_t now_ns, Large& block);
+  void forget(const Large& block);
+  static bool is_settled(const Large& block, std::uint64_t end_ns) noexcept;
   // written: what the operation has now, where it is known.
   void settle_unseen(const Unseen& unseen, std::optional<std::uint8_t> written, PlanWriter& writer);
 

@@ -80,7 +80,7 @@ TEST(TouchedPages, SumUpToWhatAReplayNeeds) {
   auto trace = trace_of_threads(2);
   trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
   trace.malloc(1, 2'000, 0x900000, 100 * page, 2);
-  scan(trace, 10'000, 0x100000, 500);
+  scan(trace, 12'000, 0x100000, 500);
   trace.free(1, 20'000, 0x100000);
   trace.malloc(0, 30'000, 0x100000, 1000 * page, 1);
   trace.realloc(0, 40'000, 0x900000, 0xa00000, 300 * page);
@@ -96,7 +96,7 @@ TEST(TouchedPages, AreWhatIsNeededAtTheMarks) {
   read_memory_at(trace, 500);
   trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
   trace.malloc(1, 2'000, 0x900000, 40);
-  scan(trace, 10'000, 0x100000, 500);
+  scan(trace, 12'000, 0x100000, 500);
   read_memory_at(trace, 15'000);
   trace.free(1, 20'000, 0x100000);
   read_memory_at(trace, 25'000);
@@ -126,12 +126,27 @@ TEST(TouchedPages, WhatWasJoinedIsTouchedAsItsLastBlock) {
   trace.malloc(0, 1'000, 0x100000, 40 * page, 2);
   trace.malloc(0, 2'000, 0x900000, 1000 * page, 2);
   trace.free(0, 3'000, 0x100000);
-  scan(trace, 10'000, 0x900000, 500);
+  scan(trace, 17'000, 0x900000, 500);
   trace.free(0, 30'000, 0x900000);
   const PlanOf plan(trace, {{{Change::reserve, 0}}, {0, 0, 1}, {}});
   const auto operations = plan.operations(0);
   EXPECT_EQ(operations[0].size, 1000 * page);
   EXPECT_EQ(touched_pages(operations[0]), 500u);
+}
+
+TEST(TouchedPages, WhatIsSeenEarlyInAShortLifeMayHaveBeenOnTheWayToMore) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  scan(trace, 10'000, 0x100000, 500);
+  trace.free(0, 30'000, 0x100000);
+  trace.malloc(0, 41'000, 0x900000, 1000 * page, 2);
+  scan(trace, 200'000'000, 0x900000, 500);
+  trace.free(0, 900'000'000, 0x900000);
+  const PlanOf plan(trace);
+  const auto operations = plan.operations(0);
+  EXPECT_EQ(operations[0].touch, touch_all);
+  EXPECT_EQ(touched_pages(operations[2]), 500u) << "a long life";
+  EXPECT_EQ(plan.header().seen_blocks, 1u);
 }
 
 TEST(TouchedPages, ABlockMadeDuringTheScanIsNotKnown) {
@@ -232,7 +247,7 @@ TEST(TouchedPages, OfABlockThatWasSeenAreWhatWasSeen) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
   scan(trace, 2'000, 0x100000, 400);
-  trace.free(0, 3'000, 0x100000);
+  trace.free(0, 2'800, 0x100000);
   EXPECT_NEAR(static_cast<double>(touched_pages(PlanOf(trace).operations(0)[0])), 400, 5);
 }
 
