@@ -10,8 +10,10 @@ for version in $versions; do
 done
 python=$(command -v python3) || python=
 has=$([ -z "$python" ] || "$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-newest=${versions##* }
-if [ "$has" = "$newest" ] || { [ "$or_later" ] && [ "${has%%.*}" = 3 ] && [ "${has#*.}" -gt "${newest#*.}" ]; }; then
+for version in $versions; do
+  [ "$has" != "$version" ] || exec "$python" "$lib/run.py" "$@"
+done
+if [ "$or_later" ] && [ "${has%%.*}" = 3 ] && [ "${has#*.}" -gt "${versions##*.}" ]; then
   exec "$python" "$lib/run.py" "$@"
 fi
 echo "heapwright: needs Python ${versions%% *}$or_later, found ${has:-none}; install it, or the wheel for yours" >&2

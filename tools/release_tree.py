@@ -88,13 +88,15 @@ def lay_python(prefix: Path, wheels: Sequence[Path]) -> None:
         for file in library.glob(f"*.dist-info/{left}"):
             file.unlink()
     (library / "run.py").write_text(RUN, encoding="utf-8")
+    lay_launcher(prefix, pythons_of(wheels))
+
+
+def lay_launcher(prefix: Path, pythons: Sequence[str]) -> None:
     launcher = prefix / "bin/heapwright"
     launcher.parent.mkdir(parents=True)
     text = (project / "packaging/heapwright.sh").read_text(encoding="utf-8")
-    pythons = pythons_of(wheels)
-    text = text.replace("@VERSIONS@", f'"{" ".join(pythons)}"').replace(
-        "@OR_LATER@", has_later(pythons) * '" or later"'
-    )
+    text = text.replace("@VERSIONS@", f'"{" ".join(pythons)}"')
+    text = text.replace("@OR_LATER@", has_later(pythons) * '" or later"')
     launcher.write_text(text, encoding="utf-8")
     launcher.chmod(0o755)
 
