@@ -124,14 +124,17 @@ def test_privileged_programs_are_left_alone(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     target = tmp_path / "raised"
-    shutil.copy(programs / "stacks", target)
+    shutil.copy("/usr/bin/cat", target)
     tmp_path.chmod(0o755)
     os.chown(target, 65534, 65534)
     target.chmod(0o4755)
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
-    before = set(folder.iterdir())
-    subprocess.run([str(target)], env=environment, check=True, capture_output=True, timeout=60)
-    assert {path for path in folder.iterdir() if path.stat().st_uid == 65534} <= before
+    environment, pipe = {**os.environ, "LD_PRELOAD": str(library)}, subprocess.PIPE
+    for program, has_page in (("/usr/bin/cat", True), (str(target), False)):
+        with subprocess.Popen([program], env=environment, stdin=pipe, stdout=pipe) as process:
+            assert process.stdin is not None and process.stdout is not None
+            os.write(process.stdin.fileno(), b"x")
+            assert os.read(process.stdout.fileno(), 1) == b"x"  # it has begun
+            assert (folder / f"heapwright-{process.pid}.calls").exists() is has_page
 
 
 def test_our_heaps_own_page_is_shown_beside_the_calls() -> None:
