@@ -48,8 +48,8 @@ agent::Agent make_agent(const Plan& plan) {
   made.usable_size = reinterpret_cast<decltype(made.usable_size)>(allocator.usable_size);
   made.clock_gettime = reinterpret_cast<decltype(made.clock_gettime)>(plan.clock_gettime);
   made.has_glibc_headers = allocator.is_glibc && allocator.usable_size != 0 ? 1 : 0;
-  made.own_code = allocator.is_glibc ? allocator.code : 0;
-  made.own_code_bytes = allocator.is_glibc ? allocator.code_bytes : 0;
+  made.own_code = allocator.own_code;
+  made.own_code_bytes = allocator.own_code_bytes;
   made.free_entry = function_of(plan, Entry::free_);
   return made;
 }

@@ -39,12 +39,12 @@ TargetMemory& opened(TargetMemory& memory, pid_t process) {
 
 }  // namespace
 
-Attachment::Attachment(pid_t process, Observer& observer)
+Attachment::Attachment(pid_t process, Observer& observer, Whose whose)
     : process_(process),
       memory_(process),
       stopped_(process),
       observer_(observer),
-      plan_(make_plan(process, opened(memory_, process), observer.image())),
+      plan_(make_plan(process, opened(memory_, process), observer.image(), whose)),
       region_(plan_.region, observer.image()),
       is_region_mapped_(plan_.is_reused) {
   observer_.prepare(plan_);

@@ -20,7 +20,7 @@ struct StopFacts {
 class Attachment {
  public:
   // Refusal: the process cannot be observed.
-  Attachment(pid_t process, Observer& observer);
+  Attachment(pid_t process, Observer& observer, Whose whose);
 
   // Refusal: all changes were undone.
   void attach();

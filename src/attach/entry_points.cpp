@@ -165,6 +165,10 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
     allocator.code = code->begin;
     allocator.code_bytes = code->end - code->begin;
   }
+  if (allocator.is_glibc) {
+    allocator.own_code = allocator.code;
+    allocator.own_code_bytes = allocator.code_bytes;
+  }
   return allocator;
 }
 

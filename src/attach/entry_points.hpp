@@ -29,8 +29,13 @@ struct Allocator {
   std::string path;  // empty: the program itself
   std::string name;  // for display: its path, and its version if it is glibc
   bool is_glibc = false;
+  bool is_musl = false;  // linked statically
   Operators operators = Operators::none;
   std::uint64_t usable_size = 0;  // 0: it has no such function
+  bool is_inner = false;          // found by the executable's symbol table
+  // Where glibc itself releases what the program has released before; 0 bytes: another allocator.
+  std::uint64_t own_code = 0;
+  std::uint64_t own_code_bytes = 0;
   // The mapping that contains its malloc.
   std::uint64_t code = 0;
   std::uint64_t code_bytes = 0;

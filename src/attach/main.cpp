@@ -102,7 +102,8 @@ int run(const Options& options) {
   check_process(options.process, getppid(), options.is_forced);
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, options.process, 0));
   const std::unique_ptr<Observer> observer = make_observer(options);
-  Attachment attachment(options.process, *observer);
+  Attachment attachment(options.process, *observer,
+                        options.is_inside ? Whose::of_executable : Whose::of_process);
   attachment.attach();
   say_attached(attachment, *observer);
   const std::uint64_t seen_ns = wait_for_stop_request(attachment, process, signals);

@@ -8,9 +8,10 @@ namespace heapwright::attach {
 const char help_text[] =
     R"(Counts the heap calls of a running process, until standard input ends.
 
-  heapwright-attach [--record] [--despite-seccomp] PID
+  heapwright-attach [--record [--inside]] [--despite-seccomp] PID
 
   --record            let heapwright-collect record them instead
+  --inside            those of the allocator that is linked into the executable
   --despite-seccomp   attach even if the process has a seccomp filter
   --version, --help
 
@@ -40,6 +41,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.is_forced = true;
     } else if (argument == "--record") {
       options.is_recording = true;
+    } else if (argument == "--inside") {
+      options.is_inside = true;
     } else if (argument == "--help") {
       options.show_help = true;
     } else if (argument == "--version") {
@@ -50,6 +53,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.process = parse_process(argument);
     }
   }
+  if (options.is_inside && !options.is_recording) throw UsageError("--inside needs --record");
   if (options.process == 0 && !options.show_help && !options.show_version) {
     throw UsageError("name a process: heapwright-attach PID");
   }

@@ -20,6 +20,7 @@ struct Options {
   pid_t process = 0;
   bool is_recording = false;  // instead of counting
   bool is_forced = false;
+  bool is_inside = false;  // the allocator in the executable, by its symbol table
   bool show_help = false;
   bool show_version = false;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "attach/inner_allocator.hpp"
 #include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
 #include "tracee/process_status.hpp"
@@ -18,6 +19,13 @@ using agent::Entry;
 constexpr std::size_t least_code_bytes = 32;
 constexpr std::size_t most_code_bytes = 1 << 16;
 constexpr std::uint64_t most_reach = 0x7fff0000;
+
+const char stripped_text[] =
+    "its executable is stripped, so where an allocator in it begins is unknown; keep its symbol table (no "
+    "strip, no -s), or link it dynamically and record it without --patch";
+const char without_malloc_text[] =
+    "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable; "
+    "record it without --patch";
 
 // Without these, the counts would be wrong.
 bool is_needed(Entry entry) { return entry <= Entry::free_; }
@@ -32,14 +40,14 @@ std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mappin
 
 class Planner {
  public:
-  Planner(pid_t process, const TargetMemory& memory, const AgentImage& image)
-      : process_(process), memory_(memory), image_(image) {}
+  Planner(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose)
+      : process_(process), memory_(memory), image_(image), whose_(whose) {}
 
   Plan run() {
     const auto auxiliary = read_auxiliary(process_);
     plan_.maps = read_maps(process_);
     const auto modules = read_modules(memory_, auxiliary);
-    plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+    take_allocator(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.has_loader_list = !modules.empty();
     plan_.stack_end = address_of(modules, "__libc_stack_end");
@@ -59,11 +67,28 @@ class Planner {
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
     for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
-    if (image_.kind() == AgentKind::recording) add_unloading(modules);
+    // The loader is too far from the executable.
+    if (image_.kind() == AgentKind::recording && whose_ == Whose::of_process) add_unloading(modules);
     return plan_;
   }
 
  private:
+  void take_allocator(const std::vector<Module>& modules, std::uint64_t entry) {
+    if (whose_ == Whose::of_process) {
+      plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+      return;
+    }
+    const SymbolTable table = read_symbol_table(process_, entry);
+    if (auto inner = find_inner_allocator(memory_, table, modules, plan_.maps)) {
+      plan_.allocator = std::move(inner->allocator);
+      if (!inner->unseen.empty()) plan_.notes.push_back(std::move(inner->unseen));
+      return;
+    }
+    if (modules.empty()) throw Refusal(table.empty() ? stripped_text : without_malloc_text);
+    plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+    if (!plan_.allocator.path.empty()) throw Refusal(table.empty() ? stripped_text : without_malloc_text);
+  }
+
   std::uint64_t address_of(const std::vector<Module>& modules, const char* name) const {
     for (const Module& module : modules) {
       if (const auto symbol = find_symbol(memory_, module, name)) return symbol->address;
@@ -97,7 +122,7 @@ class Planner {
     std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t highest = 0;
     for (const EntryPoint& point : plan_.allocator.points) {
-      if (!is_needed(point.entry)) continue;
+      if (!is_needed(point.entry) && !plan_.allocator.is_inner) continue;
       lowest = std::min(lowest, point.symbol.address);
       highest = std::max(highest, point.symbol.address);
     }
@@ -201,13 +226,14 @@ class Planner {
   pid_t process_;
   const TargetMemory& memory_;
   const AgentImage& image_;
+  Whose whose_;
   Plan plan_;
 };
 
 }  // namespace
 
-Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image) {
-  return Planner(process, memory, image).run();
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose) {
+  return Planner(process, memory, image, whose).run();
 }
 
 }  // namespace heapwright::attach

@@ -48,7 +48,13 @@ struct Plan {
   std::vector<std::string> notes;  // what will not be counted
 };
 
+// Whose allocator is observed.
+enum class Whose : std::uint8_t {
+  of_process,     // the one whose malloc all modules call
+  of_executable,  // the one in the executable, by its symbol table
+};
+
 // Refusal: it cannot be counted, or another process already counts it.
-Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image);
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose);
 
 }  // namespace heapwright::attach

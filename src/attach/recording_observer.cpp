@@ -43,6 +43,7 @@ void copy_text(char (&to)[capacity], const std::string& from) {
 // then count as one.
 std::uint64_t find_identity(const Scene& scene) {
   constexpr std::uint64_t usual = 0x2d0;
+  constexpr std::uint64_t in_musl = 0x30;
   constexpr std::uint64_t begin = 0x40;
   constexpr std::uint64_t end = 0x800;
   const auto holds_ids = [&](std::uint64_t offset) {
@@ -52,11 +53,22 @@ std::uint64_t find_identity(const Scene& scene) {
       return pointer == 0 || scene.memory.value_at<pid_t>(pointer + offset) == id;
     });
   };
+  if (scene.plan.allocator.is_musl) return in_musl;
   if (holds_ids(usual)) return usual;
   for (std::uint64_t offset = begin; offset < end; offset += sizeof(pid_t)) {
     if (holds_ids(offset)) return offset;
   }
   return recorder::own_address_offset;
+}
+
+// What libc keeps in __libc_stack_end, before it does: a program may stand at its first instruction.
+void* find_stack_end(const Scene& scene) {
+  auto* const kept = scene.memory.value_at<void*>(scene.plan.stack_end);
+  if (kept != nullptr) return kept;
+  for (const Mapping& mapping : scene.plan.maps) {
+    if (mapping.name == "[stack]") return reinterpret_cast<void*>(mapping.end);
+  }
+  return nullptr;
 }
 
 std::string file_name(pid_t process, long file) {
@@ -160,7 +172,6 @@ void RecordingObserver::describe(const Plan& plan) const {
   if (stat(("/proc/" + std::to_string(process_) + "/ns/pid").c_str(), &space) == 0) {
     block->pid_namespace = static_cast<std::uint32_t>(space.st_ino);
   }
-  block->has_no_unwind_tables = plan.find_object != 0 || plan.has_loader_list ? 0 : 1;
   copy_text(block->executable, link_of(process_, "exe"));
   copy_text(block->started_as, plan.started_as);
   copy_text(block->allocator, plan.allocator.name);
@@ -181,7 +192,7 @@ void RecordingObserver::begin(const Scene& scene) {
   made->headers = scene.plan.headers;
   made->header_count = scene.plan.header_count;
   made->entry = scene.plan.entry;
-  made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);
+  made->stack_end = find_stack_end(scene);
   made->allocator_code = scene.plan.allocator.code;
   made->allocator_code_bytes = scene.plan.allocator.code_bytes;
   made->agent_code = scene.region.image();

@@ -56,8 +56,10 @@ class SpawnAttributes {
 
 }  // namespace
 
-AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp) {
+AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp,
+                                 bool is_inside) {
   std::vector<std::string> words{attacher, "--record"};
+  if (is_inside) words.emplace_back("--inside");
   if (despite_seccomp) words.emplace_back("--despite-seccomp");
   words.push_back(std::to_string(process));
   int input[2];

@@ -15,7 +15,8 @@ class AttachedProcess {
  public:
   // Returns once the agent is in place or heapwright-attach has printed why not. UsageError:
   // heapwright-attach cannot be started.
-  AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp);
+  // is_inside: the allocator in the executable is recorded.
+  AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp, bool is_inside);
   ~AttachedProcess() { detach(); }
   AttachedProcess(const AttachedProcess&) = delete;
   AttachedProcess& operator=(const AttachedProcess&) = delete;

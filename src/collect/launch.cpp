@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,19 +66,27 @@ void Launch::run_child() {
   close(error_pipe_[0]);
   const std::string session_text = read_all(session_pipe_[0]);
   if (session_text.empty()) _exit(not_started_code);
-  const char* other = getenv("LD_PRELOAD");
-  const std::string preload = other != nullptr && *other != '\0' ? library_ + ":" + other : library_;
   std::vector<char*> arguments;
   arguments.reserve(arguments_.size() + 1);
   for (std::string& argument : arguments_) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  if (setenv("LD_PRELOAD", preload.c_str(), 1) == 0 &&
-      setenv(session::session_variable, session_text.c_str(), 1) == 0) {
-    execv(path_.c_str(), arguments.data());
-  }
+  if (prepare(session_text)) execv(path_.c_str(), arguments.data());
   const int error_number = errno;
   write_all(error_pipe_[1], &error_number, sizeof error_number);
   _exit(not_started_code);
+}
+
+// In the child. False: see errno.
+bool Launch::prepare(const std::string& session_text) const {
+  if (library_.empty()) {
+    // Where Yama lets only parents trace, heapwright-attach, our parent's child, may as well.
+    prctl(PR_SET_PTRACER, getppid());
+    return ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0;
+  }
+  const char* other = getenv("LD_PRELOAD");
+  const std::string preload = other != nullptr && *other != '\0' ? library_ + ":" + other : library_;
+  return setenv("LD_PRELOAD", preload.c_str(), 1) == 0 &&
+         setenv(session::session_variable, session_text.c_str(), 1) == 0;
 }
 
 int Launch::let_go(const std::string& session_text) {

@@ -13,7 +13,8 @@ namespace heapwright::collect {
 // The child exists from construction on, before the collector changes its own state, and waits for let_go().
 class Launch {
  public:
-  // `library`, one or several separated by colons, is prepended to LD_PRELOAD.
+  // `library`, one or several separated by colons, is prepended to LD_PRELOAD. Empty: nothing is preloaded,
+  // and the program is held: we trace it, and it stops at its exec.
   Launch(std::string path, std::vector<std::string> arguments, std::string library);
   // Without let_go() the program never starts.
   ~Launch();
@@ -22,12 +23,13 @@ class Launch {
 
   pid_t process_id() const noexcept { return process_id_; }
 
-  // Starts the program with HEAPWRIGHT_SESSION = `session_text`. Returns 0, or the errno of the failure; then
-  // the child is gone.
+  // Starts the program with HEAPWRIGHT_SESSION = `session_text` (not if it is held). Returns 0, or the errno
+  // of the failure; then the child is gone.
   int let_go(const std::string& session_text);
 
  private:
   [[noreturn]] void run_child();
+  bool prepare(const std::string& session_text) const;
 
   std::string path_;
   std::vector<std::string> arguments_;

@@ -50,6 +50,8 @@ const char help_text[] =
   --keep-arguments    store the program's arguments in the trace
   --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
   --pid PID           record a running process, until --duration or Ctrl-C
+  --patch             record PROGRAM as --pid would, from its first instruction on: for an
+                      allocator that is linked into it
   --despite-seccomp   with --pid: attach even if the process has a seccomp filter,
                       which may kill it
   --attacher PATH     heapwright-attach, which --pid needs
@@ -179,6 +181,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--json", [](Options& o) { o.print_json = true; }},
       {"--quiet", [](Options& o) { o.is_quiet = true; }},
       {"--despite-seccomp", [](Options& o) { o.despite_seccomp = true; }},
+      {"--patch", [](Options& o) { o.patches = true; }},
       {"--help", [](Options& o) { o.show_help = true; }},
       {"--version", [](Options& o) { o.show_version = true; }},
   };
@@ -218,19 +221,24 @@ const std::map<std::string, SetValue>& values() {
 }
 
 void check_what_is_recorded(const Options& options) {
-  if (options.process == 0 && options.despite_seccomp) {
-    throw UsageError("--despite-seccomp needs --pid PID; a seccomp filter matters only for attaching");
+  if (options.process == 0 && !options.patches && options.despite_seccomp) {
+    throw UsageError(
+        "--despite-seccomp needs --pid PID or --patch; a seccomp filter matters only for attaching");
   }
   if (options.process == 0 && options.command.empty()) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
   }
-  if (options.process == 0) return;
-  if (!options.behind_path.empty()) throw UsageError("--pid starts no program: leave out --behind");
-  if (!options.command.empty()) {
+  if (options.process == 0 && !options.patches) return;
+  const std::string name = options.patches ? "--patch" : "--pid";
+  if (options.process != 0 && !options.command.empty()) {
     throw UsageError("--pid records a running process: leave out the program");
   }
+  if (options.process != 0 && options.patches) {
+    throw UsageError("--patch starts a program and --pid takes a running one: leave out one of them");
+  }
+  if (!options.behind_path.empty()) throw UsageError(name + " preloads nothing: leave out --behind");
   if (options.follow_children) {
-    throw UsageError("--pid records one process without its children: leave out --children");
+    throw UsageError(name + " records one process without its children: leave out --children");
   }
 }
 
@@ -301,7 +309,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
                          arguments.end());
   check_together(options);
   // In an attached process most resident pages belong to blocks from before.
-  if (options.process != 0 || options.room_bytes != 0) {
+  if (options.process != 0 || options.patches || options.room_bytes != 0) {
     options.residency = false;
     options.kernel_events = false;
   }

@@ -57,6 +57,7 @@ struct Options {
   std::vector<std::string> command;  // program and arguments
   std::int32_t snapshot_of = 0;      // a process that is being recorded: ask for a snapshot, nothing else
   std::int32_t process = 0;          // a running process to attach to; 0: `command` is started
+  bool patches = false;  // the allocator in `command`, once that stands at its entry; nothing is preloaded
   bool despite_seccomp = false;
   std::string attacher_path;  // empty: beside this program
 };

@@ -94,6 +94,7 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.notes = context_.notes;
   metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
   if (options.process != 0) metadata.conditions.emplace_back(trace::attached_condition);
+  if (options.patches) metadata.conditions.emplace_back(trace::patched_condition);
   const KernelEvents* kernel_events = context_.kernel_events;
   const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
   metadata.conditions.push_back("kernel_events\t" +

@@ -133,7 +133,8 @@ const char pure_go[] =
 
 class Check {
  public:
-  Check(const std::vector<std::string>& command, const std::string& search_path) : search_path_(search_path) {
+  Check(const std::vector<std::string>& command, const std::string& search_path, Way way)
+      : search_path_(search_path), way_(way) {
     result_.arguments = command;
   }
 
@@ -243,11 +244,12 @@ class Check {
           " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
     } else if (!facts.is_readable) {
       reason = " is a damaged program file; build or install it again";
-    } else if (facts.interpreter.empty()) {
-      reason = facts.runtime == "Go" && !facts.defines_malloc
-                   ? pure_go
-                   : " is linked statically, so no library can be preloaded; link it dynamically (without "
-                     "-static)";
+    } else if (facts.interpreter.empty() && facts.runtime == "Go" && !facts.defines_malloc) {
+      reason = pure_go;
+    } else if (facts.interpreter.empty() && way_ == Way::preloaded) {
+      reason =
+          " is linked statically, so no library can be preloaded; record it with --patch, or link it "
+          "dynamically (without -static)";
     } else if (!facts.sanitizer.empty()) {
       reason =
           " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";
@@ -256,12 +258,14 @@ class Check {
       refuse("'" + path + "'" + reason);
       return false;
     }
-    const std::string unseen = unseen_in(path, facts, Role::program);
+    const std::string unseen =
+        unseen_in(path, facts, way_ == Way::patched ? Role::patched_program : Role::program);
     if (!unseen.empty()) result_.notes.push_back(unseen);
     return true;
   }
 
   const std::string& search_path_;
+  Way way_;
   bool is_under_loader_ = false;
   ProgramCheck result_;
 };
@@ -279,8 +283,8 @@ bool is_starter(const std::string& path) {
   return false;
 }
 
-ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path) {
-  return Check(command, search_path).run();
+ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path, Way way) {
+  return Check(command, search_path, way).run();
 }
 
 }  // namespace heapwright::collect

@@ -3,6 +3,7 @@
 // ignore a preloaded library, others break with it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,13 @@ struct ProgramCheck {
 // Whether the program at this path is made to start another one: a shell, env, setpriv and the like.
 bool is_starter(const std::string& path);
 
+enum class Way : std::uint8_t {
+  preloaded,  // the recorder
+  patched,    // the allocator in the executable
+};
+
 // `command` is not empty. `search_path` is the PATH variable's value.
-ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path);
+ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path,
+                           Way way = Way::preloaded);
 
 }  // namespace heapwright::collect

@@ -2,6 +2,7 @@
 #include "collect/record_process.hpp"
 
 #include <limits.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 #include "collect/attached_process.hpp"
 #include "collect/collector.hpp"
+#include "collect/held_program.hpp"
+#include "collect/launch.hpp"
 #include "collect/messages.hpp"
 #include "collect/output_stream.hpp"
 #include "collect/recording_outputs.hpp"
@@ -26,6 +29,11 @@ namespace {
 constexpr int not_recorded_code = 2;
 constexpr int recorder_lost_code = 1;
 
+const char attached_note[] =
+    "attached while it ran: earlier blocks are unknown; mmap calls and child processes are not recorded";
+const char patched_note[] =
+    "recorded from its first instruction on: what its libraries allocated before is unknown; mmap calls and "
+    "child processes are not recorded";
 const char killed_text[] = "heapwright-attach was killed; run the same command again to repair the process";
 
 std::string program_of(std::int32_t process) {
@@ -42,6 +50,7 @@ std::string milliseconds(std::uint64_t time_ns) {
 }
 
 void announce_begin(const AttachedProcess& attached, const Options& options, const Messages& messages) {
+  if (options.patches) return;
   const std::string threads =
       attached.threads() == 1 ? "its thread" : "its " + std::to_string(attached.threads()) + " threads";
   messages.say("recording process " + std::to_string(options.process) +
@@ -49,38 +58,44 @@ void announce_begin(const AttachedProcess& attached, const Options& options, con
                milliseconds(attached.stopped_ns()));
 }
 
+// Where the recording goes, opened before anything is started or touched.
+struct Outputs {
+  Outputs(const Options& options, const std::string& program, int standard_stream)
+      : names(options.output_pattern, host_name(), options.replace_existing), stream(standard_stream) {
+    const std::string first_path = names.expand(static_cast<std::uint64_t>(options.process), program);
+    if (stream < 0) stream = open_output(names, first_path);
+    check_stream(options, names, stream);
+    summary_file = open_summary(options);
+  }
+
+  OutputNames names;
+  int stream;
+  int summary_file = -1;
+};
+
+int take_output_if_standard(const Options& options) {
+  return options.output_pattern == standard_output ? take_standard_output() : -1;
+}
+
 RecordingContext context_of(const Options& options, const TickClock& clock, int stream,
                             const AttachedProcess& attached) {
   RecordingContext context{options, clock, host_name(), static_cast<std::uint32_t>(options.process), {}, {},
                            {},      {},    stream};
-  context.notes.emplace_back(
-      "attached while it ran: earlier blocks are unknown; mmap calls and child processes are not recorded");
+  context.notes.emplace_back(options.patches ? patched_note : attached_note);
   context.unseen = attached.unseen();
   return context;
 }
 
-}  // namespace
+bool has_lost_its_recorder(const Report& report) {
+  return std::any_of(report.files.begin(), report.files.end(), [](const FileSummary& file) {
+    return file.end.reason == trace::EndReason::recorder_lost;
+  });
+}
 
-int record_process(const Options& options) {
+// Records options.process to its end, or to the recording's. held: it waits there to be let go.
+Report record(const Options& options, Outputs& outputs, AttachedProcess& attached, HeldProgram* held) {
   TickClock clock;
-  const std::string program = program_of(options.process);
-  check_control_file(options);
-  OutputNames names(options.output_pattern, host_name(), options.replace_existing);
-  int stream = options.output_pattern == standard_output ? take_standard_output() : -1;
-  const std::string first_path = names.expand(static_cast<std::uint64_t>(options.process), program);
-  if (stream < 0) stream = open_output(names, first_path);
-  check_stream(options, names, stream);
-  const int summary_file = open_summary(options);
   const Messages messages(options.is_quiet);
-  watch_signals(0);
-
-  AttachedProcess attached(
-      options.attacher_path.empty() ? beside_this_program("heapwright-attach") : options.attacher_path,
-      options.process, options.despite_seccomp);
-  if (!attached.is_attached()) {
-    if (attached.was_killed()) say_error(killed_text);
-    return not_recorded_code;
-  }
   raise_limit(RLIMIT_NOFILE);
   raise_limit(RLIMIT_AS);
   const int session_file = attached.open_session();
@@ -91,14 +106,15 @@ int record_process(const Options& options) {
   SessionMemory session(session_file);
   session.control().next_process_hint.store(1);
   clock.calibrate();
-  Collector collector(options, clock, session, names, "", context_of(options, clock, stream, attached));
+  Collector collector(options, clock, session, outputs.names, "",
+                      context_of(options, clock, outputs.stream, attached));
   collector.begin_attached(attached);
   announce_begin(attached, options, messages);
+  if (held != nullptr) held->let_go();
   collector.run_to_end();
   attached.detach();
 
   Report report;
-  report.program = program;
   report.files = collector.files();
   report.clock_is_tsc = clock.is_tsc();
   report.clock_error_ppm = clock.error_ppm();
@@ -106,11 +122,59 @@ int record_process(const Options& options) {
   report.start_unix_ns = clock.start_unix_ns();
   report.attached = attached.attached();
   report.detached = attached.detached();
-  publish_report(options, report, summary_file);
-  const bool is_lost = std::any_of(report.files.begin(), report.files.end(), [](const FileSummary& file) {
-    return file.end.reason == trace::EndReason::recorder_lost;
-  });
-  return is_lost ? recorder_lost_code : 0;
+  return report;
+}
+
+std::string attacher_of(const Options& options) {
+  return options.attacher_path.empty() ? beside_this_program("heapwright-attach") : options.attacher_path;
+}
+
+int wait_for_end(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  stop_forwarding();
+  return exit_code_of(status);
+}
+
+}  // namespace
+
+int record_process(const Options& options) {
+  const std::string program = program_of(options.process);
+  check_control_file(options);
+  Outputs outputs(options, program, take_output_if_standard(options));
+  watch_signals(0);
+  AttachedProcess attached(attacher_of(options), options.process, options.despite_seccomp, false);
+  if (!attached.is_attached()) {
+    if (attached.was_killed()) say_error(killed_text);
+    return not_recorded_code;
+  }
+  Report report = record(options, outputs, attached, nullptr);
+  report.program = program;
+  publish_report(options, report, outputs.summary_file);
+  return has_lost_its_recorder(report) ? recorder_lost_code : 0;
+}
+
+int record_patched(const Options& options, const ProgramCheck& check) {
+  check_control_file(options);
+  const int standard_stream = take_output_if_standard(options);
+  Launch launch(check.path, check.arguments, "");
+  Options attached_options = options;
+  attached_options.process = launch.process_id();
+  Outputs outputs(attached_options, check.path, standard_stream);
+  watch_signals(launch.process_id());
+  const int error_number = launch.let_go("held");
+  if (error_number != 0) {
+    throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
+  }
+  HeldProgram held(launch.process_id());
+  AttachedProcess attached(attacher_of(options), launch.process_id(), options.despite_seccomp, true);
+  if (!attached.is_attached()) return not_recorded_code;
+  Report report = record(attached_options, outputs, attached, &held);
+  report.program = check.path;
+  report.exit_code = wait_for_end(launch.process_id());
+  publish_report(options, report, outputs.summary_file);
+  return report.exit_code;
 }
 
 }  // namespace heapwright::collect

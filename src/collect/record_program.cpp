@@ -17,6 +17,7 @@
 #include "collect/launch.hpp"
 #include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
+#include "collect/record_process.hpp"
 #include "collect/recording_outputs.hpp"
 #include "collect/report.hpp"
 #include "collect/session_file.hpp"
@@ -124,8 +125,10 @@ Report report_of(const ProgramCheck& check, const Collector& collector, const Ti
 int record_program(const Options& options) {
   TickClock clock;
   const char* search_path = getenv("PATH");
-  ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin");
+  ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin",
+                                     options.patches ? Way::patched : Way::preloaded);
   if (!check.refusal.empty()) throw UsageError(check.refusal);
+  if (options.patches) return record_patched(options, check);
   const std::string library = find_library(options);
   check_control_file(options);
   OutputNames names(options.output_pattern, host_name(), options.replace_existing);

@@ -58,7 +58,9 @@ bool has(const std::vector<std::string>& conditions, std::string_view beginning)
                      [&](const std::string& line) { return line.starts_with(beginning); });
 }
 
-const char remedy[] = "; link it as a shared library or preload it to record them";
+const char remedy[] =
+    "; record it with --patch to see these instead, or link the allocator as a shared library to see both";
+const char library_remedy[] = "; link it as a shared library or preload it to record them";
 
 }  // namespace
 
@@ -72,13 +74,15 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
     return "'" + path + "' runs another program in itself: that program's heap calls are not seen; " +
            "record it without " + file_of(path);
   }
+  if (role == Role::patched_program) return "";
+  const std::string way_out = role == Role::program ? remedy : library_remedy;
   const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
   const bool has_own_malloc =
       !facts.passes_malloc_on && (is_program ? facts.defines_malloc : facts.hides_malloc);
   if (has_own_malloc && role == Role::attached_program) return "";
   if (has_own_malloc) {
     return "'" + path + "' has " + allocator +
-           " linked in statically and calls it directly: its heap calls are not seen" + remedy;
+           " linked in statically and calls it directly: its heap calls are not seen" + way_out;
   }
   // A library that defines malloc, such as glibc's for checks, is called by the recorder's.
   if (facts.imports_libcs_own && !facts.defines_malloc) {
@@ -94,7 +98,7 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
   }
   if (!is_library_of(path, facts)) {
     return "'" + path + "' has " + allocator +
-           " linked in statically: calls to it are not seen, only those to malloc and free" + remedy;
+           " linked in statically: calls to it are not seen, only those to malloc and free" + way_out;
   }
   if (has_recorded_names(facts.own_allocator)) return "";
   return "'" + path + "' is " + allocator +
@@ -142,7 +146,9 @@ UnseenAllocators::Found UnseenAllocators::of(const session::ProcessBlock& block,
     if (line.empty() || std::find(lines.begin(), lines.end(), line) != lines.end()) return;
     lines.push_back(std::move(line));
   };
-  const Role as_program = has(conditions, trace::attached_condition) ? Role::attached_program : Role::program;
+  const Role as_program = has(conditions, trace::patched_condition)    ? Role::patched_program
+                          : has(conditions, trace::attached_condition) ? Role::attached_program
+                                                                       : Role::program;
   std::set<std::string> seen;
   const auto look_at = [&](const std::string& path) {
     if (!seen.insert(real_path_of(path)).second) return;

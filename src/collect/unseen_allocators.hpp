@@ -16,6 +16,7 @@ namespace heapwright::collect {
 enum class Role : std::uint8_t {
   program,           // the recorder is preloaded: a malloc of the program's own comes before it
   attached_program,  // the malloc that the process uses is patched, wherever it is
+  patched_program,   // so is the allocator in the program
   library,
 };
 

@@ -38,6 +38,8 @@ concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
 // For Metadata::conditions: the process ran before, without the recorder.
 inline constexpr char attached_condition[] = "attached\tyes";
+// Attached at its first instruction, to the allocator in its executable.
+inline constexpr char patched_condition[] = "patched\tat the first instruction";
 // The beginning of another: a language's runtime that keeps objects of its own in memory that it maps.
 inline constexpr char runtime_condition[] = "runtime\t";
 

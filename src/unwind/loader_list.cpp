@@ -47,6 +47,19 @@ const volatile LoaderState* loader_state() {
   return nullptr;
 }
 
+// A static program is one object, whose headers follow the ELF header in its first segment.
+bool find_in_static_program(std::uint64_t address, LoadedObject& object) {
+  const ProgramHeaders headers = headers_of_program();
+  for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type == PT_INTERP) return false;
+    if (segment.p_type != PT_LOAD || segment.p_offset != 0) continue;
+    const std::uint64_t start = reinterpret_cast<std::uint64_t>(headers.first) - sizeof(Elf64_Ehdr);
+    object = {tables_of(headers, start - segment.p_vaddr), nullptr};
+    return address >= object.tables.start && address < object.tables.end;
+  }
+  return false;
+}
+
 // Waits while objects are being unloaded, which takes some tens of microseconds. False: for longer, perhaps
 // by this very thread.
 bool is_steady(const volatile LoaderState& loader) {
@@ -76,7 +89,8 @@ bool has_loader_list() noexcept { return loader_state() != nullptr; }
 
 bool find_in_loader_list(std::uint64_t address, LoadedObject& object) noexcept {
   const volatile LoaderState* const loader = loader_state();
-  if (loader == nullptr || !is_steady(*loader)) return false;
+  if (loader == nullptr) return find_in_static_program(address, object);
+  if (!is_steady(*loader)) return false;
   for (const LinkMap* map = loader->first; map != nullptr; map = map->next) {
     const bool is_program = map->name == nullptr || *map->name == '\0';
     const ProgramHeaders headers = is_program ? headers_of_program() : headers_of_library(*map);

@@ -63,10 +63,11 @@ TEST_F(ProgramCheckTest, RefusesWhatIsNotThere) {
 
 TEST_F(ProgramCheckTest, RefusesStaticPrograms) {
   const std::string path = programs + "/collect_static_program";
-  EXPECT_EQ(
-      refusal(path),
-      "'" + path +
-          "' is linked statically, so no library can be preloaded; link it dynamically (without -static)");
+  EXPECT_EQ(refusal(path),
+            "'" + path +
+                "' is linked statically, so no library can be preloaded; record it with --patch, or link it "
+                "dynamically (without -static)");
+  EXPECT_EQ(check_program({path}, "", Way::patched).refusal, "");
 }
 
 TEST_F(ProgramCheckTest, RefusesSanitizedPrograms) {
@@ -115,7 +116,9 @@ TEST_F(ProgramCheckTest, NamesAllocatorsItCannotSee) {
   EXPECT_EQ(rust.notes[0],
             "'" + programs +
                 "/collect_jemalloc_program' has jemalloc linked in statically: calls to it are not seen, "
-                "only those to malloc and free; link it as a shared library or preload it to record them");
+                "only those to malloc and free; record it with --patch to see these instead, or link the "
+                "allocator as a shared library to see both");
+  EXPECT_TRUE(check_program({programs + "/collect_jemalloc_program"}, "", Way::patched).notes.empty());
   const ProgramCheck own = check_program({programs + "/collect_own_malloc_program"}, "");
   ASSERT_EQ(own.notes.size(), 1U);
   EXPECT_NE(own.notes[0].find("has an allocator linked in statically and calls it directly"),

@@ -45,7 +45,7 @@ def test_a_static_program(record: Record) -> None:
     path = programs / "static_program"
     assert one_line(record(path)) == (
         f"'{path}' is linked statically, so no library can be preloaded; "
-        "link it dynamically (without -static)"
+        "record it with --patch, or link it dynamically (without -static)"
     )
 
 

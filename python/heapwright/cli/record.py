@@ -89,10 +89,18 @@ Pid = Annotated[
     str,
     typer.Option("--pid", metavar="PID|NAME", help="Record a running process, until --duration or Ctrl-C."),
 ]
+Patch = Annotated[
+    bool,
+    typer.Option(
+        "--patch",
+        help="Record the allocator inside the program, from its first instruction on, as --pid would.",
+    ),
+]
 DespiteSeccomp = Annotated[
     bool,
     typer.Option(
-        "--despite-seccomp", help="With --pid: attach even if a seccomp filter might kill the process."
+        "--despite-seccomp",
+        help="With --pid, --patch: attach even if a seccomp filter might kill the process.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
@@ -122,6 +130,7 @@ def record(
     keep_arguments: KeepArguments = False,
     no_settings: NoSettings = False,
     pid: Pid = "",
+    patch: Patch = False,
     despite_seccomp: DespiteSeccomp = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -165,7 +174,7 @@ def collector_command(options: Mapping[str, str | int | None], program: list[str
 
     program: empty for a running process."""
     command = [str(native_programs.find())]
-    if not program:  # the collector starts it
+    if not program or options.get("patch"):  # the collector starts it
         native_programs.find(native_programs.ATTACHER)
     for name, value in options.items():
         if value in ("", None) or value is False:

@@ -120,7 +120,7 @@ def conditions_in_words(conditions: list[Answer]) -> list[str]:
         if one["name"].endswith("_bytes") and one["value"].isdecimal()
         else f"{one['name']}={one['value']}"
         for one in conditions
-        if one["name"] != "attached"
+        if one["name"] not in ("attached", "patched")
     ]
 
 

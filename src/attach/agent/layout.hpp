@@ -43,7 +43,19 @@ enum class Entry : std::uint32_t {
   delete_array_aligned_nothrow_,
   dlclose_,  // not a heap call: a recording must know which libraries were unloaded. The counting agent has
              // no hook
-  count_     // number of entries
+  // Functions of jemalloc and mimalloc, with their prefix; only the recording agent has hooks.
+  mallocx_,
+  rallocx_,
+  dallocx_,
+  sdallocx_,
+  zalloc_,
+  malloc_aligned_,
+  zalloc_aligned_,
+  realloc_aligned_,
+  free_size_,
+  free_size_aligned_,
+  free_aligned_,
+  count_  // number of entries
 };
 inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
 constexpr std::size_t index_of(Entry entry) noexcept { return static_cast<std::size_t>(entry); }
@@ -80,7 +92,18 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "_ZdaPvmSt11align_val_t",
                                                          "_ZdlPvSt11align_val_tRKSt9nothrow_t",
                                                          "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-                                                         "dlclose"};
+                                                         "dlclose",
+                                                         "mallocx",
+                                                         "rallocx",
+                                                         "dallocx",
+                                                         "sdallocx",
+                                                         "zalloc",
+                                                         "malloc_aligned",
+                                                         "zalloc_aligned",
+                                                         "realloc_aligned",
+                                                         "free_size",
+                                                         "free_size_aligned",
+                                                         "free_aligned"};
 
 // Keys of entries without a thread; other keys are thread pointers, which a later thread may reuse.
 inline constexpr std::uint64_t free_key = 0;

@@ -68,7 +68,9 @@ union Hook {
   constexpr Hook(int (*hook)(void**, std::size_t, std::size_t)) noexcept : of_result(hook) {}
   constexpr Hook(int (*hook)(void*)) noexcept : of_handle(hook) {}
   constexpr Hook(std::nullptr_t) noexcept : of_block(nullptr) {}
+  constexpr Hook() noexcept : of_block(nullptr) {}
   constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
+  constexpr Hook(void* (*hook)(void*, std::size_t, std::size_t)) noexcept : changing(hook) {}
   constexpr Hook(Operator* hook) noexcept : making(hook) {}
 
   void* (*of_size)(std::size_t);
@@ -78,6 +80,7 @@ union Hook {
   int (*of_result)(void**, std::size_t, std::size_t);
   int (*of_handle)(void*);
   void (*releasing)(void*, std::size_t, std::size_t);
+  void* (*changing)(void*, std::size_t, std::size_t);
   Operator* making;
 };
 static_assert(sizeof(Hook) == sizeof(Function));

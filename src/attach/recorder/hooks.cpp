@@ -80,13 +80,14 @@ void* hook_calloc(std::size_t count, std::size_t size) noexcept {
 }
 
 // A release of a sampled block, an allocation that may be sampled, or both; each half is recorded separately.
-[[gnu::noinline]] void* reallocate_sampled(Thread& thread, const void* frame, void* old_block,
-                                           std::size_t size) noexcept {
+template <typename RealCall>
+[[gnu::always_inline]] inline void* reallocate_sampled(Thread& thread, const void* frame, void* old_block,
+                                                       std::size_t size, RealCall call) noexcept {
   const record::SampledBlocks sampled = sampled_blocks();
   const bool was_sampled = old_block != nullptr && sampled.remove(old_block);
   const bool is_wanted = !is_sampled_out(thread, size);
   Recorded recorded(thread, frame);
-  void* const block = real<void*(void*, std::size_t)>(Entry::realloc_)(old_block, size);
+  void* const block = call();
   const bool has_failed = block == nullptr && size != 0;
   if (has_failed && was_sampled) sampled.add(old_block);
   if (block != nullptr && is_wanted && sampled.add(block)) {
@@ -99,18 +100,32 @@ void* hook_calloc(std::size_t count, std::size_t size) noexcept {
   return block;
 }
 
-void* hook_realloc(void* old_block, std::size_t size) noexcept {
-  const void* const frame = __builtin_frame_address(0);
-  auto* const real_realloc = real<void*(void*, std::size_t)>(Entry::realloc_);
+template <typename RealCall>
+[[gnu::always_inline]] inline void* reallocate(const void* frame, void* old_block, std::size_t size,
+                                               RealCall call) noexcept {
   Thread* const thread = enter(frame);
   if (thread == nullptr) [[unlikely]] {
-    return real_realloc(old_block, size);
+    return call();
   }
-  if (sample_mean_bytes() != 0) return reallocate_sampled(*thread, frame, old_block, size);
+  if (sample_mean_bytes() != 0) return reallocate_sampled(*thread, frame, old_block, size, call);
   Recorded recorded(*thread, frame);
-  void* const block = real_realloc(old_block, size);
+  void* const block = call();
   recorded.made(EventKind::realloc_, block, size, 0, old_block);
   return block;
+}
+
+void* hook_realloc(void* old_block, std::size_t size) noexcept {
+  return reallocate(__builtin_frame_address(0), old_block, size, [=]() noexcept {
+    return real<void*(void*, std::size_t)>(Entry::realloc_)(old_block, size);
+  });
+}
+
+// rallocx has flags in place of the alignment.
+template <Entry entry>
+void* hook_realloc_further(void* old_block, std::size_t size, std::size_t further) noexcept {
+  return reallocate(__builtin_frame_address(0), old_block, size, [=]() noexcept {
+    return real<void*(void*, std::size_t, std::size_t)>(entry)(old_block, size, further);
+  });
 }
 
 int hook_posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
@@ -177,6 +192,32 @@ void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
   return make_by_operator<entry, kind, true>(__builtin_frame_address(0), size, a);
 }
 
+// jemalloc's flags: the lowest bits are the logarithm of the alignment.
+constexpr int flags_alignment = 0x3f;
+constexpr int flags_zero = 0x40;
+
+void* hook_mallocx(std::size_t size, std::size_t flags_word) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  const auto flags = static_cast<int>(flags_word);
+  const auto call = [=]() noexcept { return real<void*(std::size_t, int)>(Entry::mallocx_)(size, flags); };
+  const int log2 = flags & flags_alignment;
+  if (log2 != 0) return make<EventKind::aligned_alloc_>(frame, size, std::size_t{1} << log2, call);
+  if ((flags & flags_zero) != 0) return make<EventKind::calloc_>(frame, size, 0, call);
+  return make<EventKind::malloc_>(frame, size, 0, call);
+}
+
+template <Entry entry, EventKind kind>
+void* hook_size_aligned(std::size_t size, std::size_t alignment) noexcept {
+  return make<kind>(__builtin_frame_address(0), size, alignment,
+                    [=]() noexcept { return real<void*(std::size_t, std::size_t)>(entry)(size, alignment); });
+}
+
+template <Entry entry>
+void* hook_zeroed(std::size_t size) noexcept {
+  return make<EventKind::calloc_>(__builtin_frame_address(0), size, 0,
+                                  [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
+}
+
 // Retires the library's slots in the table of program counters: another library may take its place at once.
 int hook_dlclose(void* library) noexcept {
   const int result = real<int(void*)>(Entry::dlclose_)(library);
@@ -225,6 +266,17 @@ HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[agent::entry_c
     hook_release<Entry::delete_array_aligned_nothrow_, EventKind::delete_array_aligned_nothrow,
                  Further::alignment>,
     hook_dlclose,
+    hook_mallocx,
+    hook_realloc_further<Entry::rallocx_>,
+    hook_release<Entry::dallocx_, EventKind::free_, Further::nothing>,
+    hook_release<Entry::sdallocx_, EventKind::free_sized_, Further::size>,
+    hook_zeroed<Entry::zalloc_>,
+    hook_size_aligned<Entry::malloc_aligned_, EventKind::aligned_alloc_>,
+    hook_size_aligned<Entry::zalloc_aligned_, EventKind::aligned_alloc_>,
+    hook_realloc_further<Entry::realloc_aligned_>,
+    hook_release<Entry::free_size_, EventKind::free_sized_, Further::size>,
+    hook_release<Entry::free_size_aligned_, EventKind::free_sized_, Further::size>,
+    hook_release<Entry::free_aligned_, EventKind::free_, Further::nothing>,
 };
 
 }  // namespace heapwright::attach::recorder

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "attach/symbol_table.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+namespace heapwright::attach {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of a table, in a damaged file
+constexpr std::size_t most_sections = 0xffff;
+
+template <typename Row>
+std::vector<Row> read_rows(std::ifstream& file, std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes > most_bytes) return {};
+  std::vector<Row> rows(bytes / sizeof(Row));
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  file.read(reinterpret_cast<char*>(rows.data()), static_cast<std::streamsize>(rows.size() * sizeof(Row)));
+  rows.resize(static_cast<std::size_t>(file.gcount()) / sizeof(Row));
+  return rows;
+}
+
+void add_functions(std::ifstream& file, const Elf64_Shdr& symbols, const Elf64_Shdr& strings,
+                   std::uint64_t bias, SymbolTable& table) {
+  auto names = read_rows<char>(file, strings.sh_offset, strings.sh_size);
+  if (names.empty()) return;
+  names.back() = '\0';
+  for (const auto& symbol : read_rows<Elf64_Sym>(file, symbols.sh_offset, symbols.sh_size)) {
+    const auto type = ELF64_ST_TYPE(symbol.st_info);
+    const bool is_function = type == STT_FUNC;
+    const bool is_defined = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0;
+    if (!is_defined || (!is_function && type != STT_GNU_IFUNC) || symbol.st_name >= names.size()) continue;
+    table.try_emplace(names.data() + symbol.st_name,
+                      Symbol{bias + symbol.st_value, symbol.st_size, is_function});
+  }
+}
+
+}  // namespace
+
+SymbolTable read_symbol_table(pid_t process, std::uint64_t entry) {
+  SymbolTable table;
+  std::ifstream file("/proc/" + std::to_string(process) + "/exe", std::ios::binary);
+  const auto header = read_rows<Elf64_Ehdr>(file, 0, sizeof(Elf64_Ehdr));
+  if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return table;
+  const std::size_t count = std::min<std::size_t>(header[0].e_shnum, most_sections);
+  const auto sections = read_rows<Elf64_Shdr>(file, header[0].e_shoff, count * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+    add_functions(file, section, sections[section.sh_link], entry - header[0].e_entry, table);
+  }
+  return table;
+}
+
+}  // namespace heapwright::attach
