@@ -163,6 +163,11 @@ def test_a_remedy_without_source_that_a_replay_has_measured_is_tried_next(docume
     ):
         document["questions"]["cause"]["remedies"] = remedies
         assert next_command(document, on_screen).startswith(command), remedies
+    document["questions"]["cause"]["remedies"] = [
+        {**row, "replay_set": "", "replay_change": "buffer_cache@f"}
+    ]
+    for largest, command in ((1 << 20, "heapwright try"), (1000, "heapwright explain")):
+        assert next_command(document, on_screen, {"f": largest}.__getitem__).startswith(command)
 
 
 def test_a_program_without_a_call_is_told_so(command: Command, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from heapwright.explain import over_time, screen, tree
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.report import Answer
 from heapwright.model import Filter, SiteOptions, Trace
+from heapwright.model.selectors import listed, selected
 from heapwright.model.trace import NO_LIMIT, FactsReading
 from heapwright.report import units
 
@@ -50,13 +51,22 @@ class ReportOptions(NamedTuple):
         return is_text if self.is_checked is None else self.is_checked
 
 
-def next_command(document: Answer, wanted: ReportOptions) -> str:
-    """What to type after an explanation: what tells more of its first finding, or tries what it advises."""
+def next_command(
+    document: Answer, wanted: ReportOptions, largest_at: Callable[[str], int] = lambda _: 0
+) -> str:
+    """What to type after an explanation: what tells more of its first finding, or tries what it advises.
+
+    largest_at: as largest_bytes() tells.
+    """
     file = shlex.quote(document["file"])
     if screen.is_empty(document["summary"]):
         return f"heapwright info {file}"
     asked = screen.first_question(document["summary"]["findings"])
-    if wanted.is_screen and asked in ("cause", "advice") and _is_shown(document["questions"][asked]):
+    if (
+        wanted.is_screen
+        and asked in ("cause", "advice")
+        and _is_shown(document["questions"][asked], largest_at)
+    ):
         return f"heapwright try {file} -- PROGRAM [ARGUMENTS]"
     if wanted.is_screen:
         return f"heapwright explain {file} {f'--question {asked}' if asked else '--all'}"
@@ -67,17 +77,24 @@ def next_command(document: Answer, wanted: ReportOptions) -> str:
     return f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'"
 
 
-def _is_shown(answer: Answer) -> bool:
+def _is_shown(answer: Answer, largest_at: Callable[[str], int]) -> bool:
     """Whether a replay has measured a gain by its first remedy, and try can do it to the program."""
     # JSON does not need it, and loading it takes as long as reading a short trace.
-    from heapwright.replay.remedy import of_row
+    from heapwright.replay.remedy import of_row, without_source
 
     rows = [*answer.get("remedies", ()), *answer.get("advice", ())]
     first = next((row for row in rows if row.get("rank", 1) == 1), None)
     if first is None or first["judged"] != "measured":
         return False
     remedy = of_row(first)
-    return bool(remedy.text) and not remedy.needs_source
+    return bool(remedy.text) and without_source(remedy, largest_at) is not None
+
+
+def largest_bytes(report: explaining.Report, selectors: str) -> int:
+    """The size of the largest block that the named sites requested."""
+    sites = list(report.trace.sites())
+    chosen = [site.number for one in listed(selectors) for site in selected(sites, one)]
+    return max((report.facts.site_sizes[number].max_bytes for number in chosen), default=0)
 
 
 def _untried(questions: Answer) -> str:
@@ -190,7 +207,7 @@ def show(answers: explaining.Report, wanted: ReportOptions) -> None:
     else:
         explaining.render(document, make_console(wanted.wide))
     if wanted.hints:
-        hint(next_command(document, wanted))
+        hint(next_command(document, wanted, lambda sites: largest_bytes(answers, sites)))
 
 
 def make_report(

@@ -11,11 +11,11 @@ from pathlib import Path
 from heapwright import explain as explaining
 from heapwright.apply.remedy_file import RemedyError, RemedyFile
 from heapwright.cli import judge, native_programs, output
+from heapwright.cli.explanation import largest_bytes
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.model.selectors import listed, selected
 from heapwright.replay import obedience, settings
 from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy, without_source
@@ -28,7 +28,7 @@ _IS_OFF = r"^heapwright: (\S+@.* is off: .*)$"
 def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[str]]:
     """What explain ranks and needs no source; without any, settings that a quick check tries. And notes."""
     wanted = judge.remedies_of(explaining.answers(report, ("cause", "advice")))
-    done = [without_source(one.remedy, lambda sites: _largest_bytes(report, sites)) for one in wanted]
+    done = [without_source(one.remedy, lambda sites: largest_bytes(report, sites)) for one in wanted]
     found = [
         judge.Wanted(one.key if remedy == one.remedy else remedy.text, remedy)
         for one, remedy in zip(wanted, done, strict=True)
@@ -43,12 +43,6 @@ def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[st
             "--remedy on:heapwright"
         )
     return others, ["explain names no remedy that can be tried: these are settings that often matter"]
-
-
-def _largest_bytes(report: explaining.Report, selectors: str) -> int:
-    sites = list(report.trace.sites())
-    chosen = [site.number for one in listed(selectors) for site in selected(sites, one)]
-    return max((report.facts.site_sizes[number].max_bytes for number in chosen), default=0)
 
 
 def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:

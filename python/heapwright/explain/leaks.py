@@ -10,7 +10,7 @@ from heapwright.explain import cause, coverage, growth, holders, leak_signs, poo
 from heapwright.explain.cause_words import WORTH_BYTES
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import LEAST_BYTES, Answer, Finding, Report, share, weight_of
 from heapwright.explain.tables import sites
 from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Site
@@ -19,8 +19,7 @@ from heapwright.report.columns import OPEN, Choice, Column
 
 _TITLE = "Still live at the end"
 _SIGNS = 3  # shown on the first screen
-# Below either of these a sign is only in the table.
-_LEAST_BYTES = 64 << 10
+# Below this or LEAST_BYTES a sign is only in the table.
 _LEAST_SHARE = 0.01  # of the peak
 
 
@@ -146,14 +145,14 @@ def _findings(answer: Answer) -> list[Finding]:
         f"({units.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
     )
     weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # live blocks need not stay
-    return [*found, Finding(answer["share_of_peak"] * weight, text)]
+    return [*found, Finding(weight_of(answer["share_of_peak"] * weight, answer["live_bytes"]), text)]
 
 
 def _is_told(signs: Sequence[Answer], answer: Answer) -> bool:
     """Whether they hold enough together."""
     held = sum(sign["live_bytes"] for sign in signs)
     of_peak = answer["share_of_peak"] * share(held, answer["live_bytes"])
-    return bool(held >= _LEAST_BYTES and of_peak >= _LEAST_SHARE)
+    return bool(held >= LEAST_BYTES and of_peak >= _LEAST_SHARE)
 
 
 def _without_snapshot(is_likely: bool) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import Answer, Finding, Report, share, weight_of
 from heapwright.explain.tables import sites
 from heapwright.report import units
 from heapwright.report.columns import OPEN, Column
@@ -33,7 +33,7 @@ def _findings(answer: Answer) -> list[Finding]:
         f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'])}) "
         "is the allocator's rounding"
     )
-    return [Finding(answer["share_at_peak"] * 0.8, text)]
+    return [Finding(weight_of(answer["share_at_peak"] * 0.8, answer["at_peak_bytes"]), text)]
 
 
 def _gist(answer: Answer) -> str:

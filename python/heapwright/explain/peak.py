@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import Answer, Finding, Report, share, weight_of
 from heapwright.explain.tables import sites
 from heapwright.model import Site, SiteFacts
 from heapwright.model.suppressions import stacks_suppressed
@@ -51,7 +51,7 @@ def _findings(answer: Answer) -> list[Finding]:
     for site in answer["sites"][:1]:
         if site["share"] >= 0.1:
             text = f"{units.percent(site['share'])} of the peak is held by {site['name']}"
-            return [Finding(site["share"], text)]
+            return [Finding(weight_of(site["share"], site["share"] * answer["live_bytes"]), text)]
     return []
 
 
