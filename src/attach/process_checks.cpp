@@ -69,8 +69,9 @@ void check_process(pid_t process, pid_t asker, bool is_forced) {
   }
   if (process == getpid() || process == asker) throw Refusal("it is heapwright itself");
   if (is_kernel_thread(process)) throw Refusal("it is a kernel thread and has no heap");
-  if (tracee::has_ended(process, process) && tracee::threads_of(process).size() <= 1) {
-    throw Refusal("it has ended");
+  if (tracee::has_ended(process, process)) {
+    if (tracee::has_no_memory(process)) throw Refusal(tracee::it_has_ended);
+    throw Refusal("its main thread has ended, and others go on; start the program with heapwright record");
   }
   if (tracee::number_in(status["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
   check_program(process);

@@ -41,11 +41,7 @@ std::uint64_t room_bytes(const std::string& folder) {
 
 // What to do included, as far as it can be known.
 std::string why_unreadable(pid_t process, const std::string& folder) {
-  if (tracee::has_no_memory(process)) {
-    const bool is_alone = tracee::threads_of(process).size() <= 1;
-    return is_alone ? "it has ended"
-                    : "its main thread has ended, and the kernel shows its memory by that one";
-  }
+  if (tracee::has_no_memory(process)) return tracee::it_has_ended;
   if (access((folder + "/pagemap").c_str(), F_OK) != 0) {
     return "the kernel does not tell which pages it has (CONFIG_PROC_PAGE_MONITOR)";
   }
@@ -255,14 +251,14 @@ void add_modules(const std::string& folder, const std::vector<trace::Mapping>& m
   }
 }
 
-ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules,
-                           const ImageWish& wish) {
+ProcessImage prepare_image(std::uint32_t process_id, KnownModules modules, const ImageWish& wish) {
+  const auto process = static_cast<pid_t>(process_id);
+  const std::string folder = tracee::memory_folder(process);
   ProcessImage image;
   image.modules = std::move(modules);
   image.root = std::make_shared<const RootFolder>(folder);
   const std::vector<trace::Mapping> mappings = parse_mappings(read_file(folder + "/maps"));
   add_modules(folder, mappings, image.modules);
-  const auto process = static_cast<pid_t>(process_id);
   const PageRanges memory = memory_with_pointers(process, folder, mappings);
   image.wish = {values_of_pointers(mappings), wish.is_unaligned ? 1 : tracee::WordCopy::word_bytes};
   const std::uint64_t bytes = tracee::WordCopy::expected_bytes(process, memory, image.wish);
@@ -275,7 +271,8 @@ ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, 
   return image;
 }
 
-void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
+void read_image(const tracee::StoppedProcess& process, ProcessImage& image) {
+  const std::string folder = tracee::memory_folder(process.id());
   read_outline(process, folder, image);
   const PageRanges memory = memory_with_pointers(process.id(), folder, image.mappings);
   const tracee::WordCopy::Range copied_values =
@@ -288,15 +285,16 @@ void read_image(const tracee::StoppedProcess& process, const std::string& folder
   if (!image.words->take(process.id(), without(memory, same), image.wish)) throw std::runtime_error(no_room);
 }
 
-void read_threads(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
-  read_outline(process, folder, image);
+void read_threads(const tracee::StoppedProcess& process, ProcessImage& image) {
+  read_outline(process, tracee::memory_folder(process.id()), image);
   image.wish.values = values_of_pointers(image.mappings);
   image.copied = memory_of_threads(image);
   if (!image.words->take(process.id(), image.copied, image.wish)) throw std::runtime_error(no_room);
 }
 
-void read_running(std::uint32_t process_id, const std::string& folder, ProcessImage& image) {
+void read_running(std::uint32_t process_id, ProcessImage& image) {
   const auto process = static_cast<pid_t>(process_id);
+  const std::string folder = tracee::memory_folder(process);
   const PageRanges rest = without(memory_with_pointers(process, folder, image.mappings), image.copied);
   if (!image.words->take(process, rest, image.wish)) throw std::runtime_error(no_room);
 }

@@ -64,16 +64,15 @@ struct ImageWish {
   bool is_unaligned = false;  // pointers may be at every byte
 };
 
-// What can be done before the process stands still. `folder` in /proc. Throws as read_image.
-ProcessImage prepare_image(std::uint32_t process_id, const std::string& folder, KnownModules modules,
-                           const ImageWish& wish);
+// What can be done before the process stands still. Throws as read_image.
+ProcessImage prepare_image(std::uint32_t process_id, KnownModules modules, const ImageWish& wish);
 // Throws std::runtime_error, with one line, if the process cannot be read, or the machine or the cgroups of
 // the process have no room for a copy of its pointers.
-void read_image(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);
+void read_image(const tracee::StoppedProcess& process, ProcessImage& image);
 
 // Of a process that stands still only for its registers, stacks and thread-local variables; and what is read
 // of it when it runs again.
-void read_threads(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image);
-void read_running(std::uint32_t process_id, const std::string& folder, ProcessImage& image);
+void read_threads(const tracee::StoppedProcess& process, ProcessImage& image);
+void read_running(std::uint32_t process_id, ProcessImage& image);
 
 }  // namespace heapwright::collect

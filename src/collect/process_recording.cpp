@@ -58,7 +58,7 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
       metadata_(describe()),
-      scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()),
+      scanner_(watch_.memory_folder(), block, context.clock, context.options.residency && !watch_.is_gone()),
       snapshots_(context.options.snapshots, block, context.clock, file_, snapshot_source()) {
   file_.write(metadata_);
   note_trace_path();
@@ -314,17 +314,14 @@ void ProcessRecording::take_last_snapshot() {
 }
 
 SnapshotSource ProcessRecording::snapshot_source() {
-  return {name_.process_id,
-          watch_.folder(),
-          [this] { return write_calls(); },
+  return {name_.process_id, [this] { return write_calls(); },
           [this] {
             const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
             const bool is_whole = context_.options.sample_mean_bytes == 0;
             return is_whole && is_from_start && context_.switches.all().empty() &&
                    context_.switches.is_on() && dropped() == 0;
           },
-          context_.options.unaligned_pointers,
-          context_.options.runs_during_snapshots};
+          context_.options.unaligned_pointers, context_.options.runs_during_snapshots};
 }
 
 std::string ProcessRecording::write_calls() {

@@ -20,6 +20,7 @@
 #include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
 #include "session/seccomp_status.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -121,6 +122,8 @@ ProcessWatch::~ProcessWatch() {
 
 std::string ProcessWatch::folder() const { return "/proc/" + std::to_string(process_id_); }
 
+std::string ProcessWatch::memory_folder() const { return tracee::memory_folder(process_id_); }
+
 bool ProcessWatch::is_gone() {
   if (is_gone_) return true;
   if (process_file_ >= 0) {
@@ -147,7 +150,7 @@ std::optional<int> ProcessWatch::wait_status() const {
 }
 
 bool ProcessWatch::maps_inode(std::uint64_t inode) const {
-  std::ifstream maps(folder() + "/maps");
+  std::ifstream maps(memory_folder() + "/maps");
   const std::string wanted = " " + std::to_string(inode) + " ";
   std::string line;
   bool is_readable = false;
@@ -193,15 +196,26 @@ std::string ProcessWatch::thread_name(std::uint32_t thread_id) {
   return text;
 }
 
+std::string ProcessWatch::status_with_memory() {
+  for (const bool is_first : {true, false}) {
+    char text[4096];
+    const ssize_t length = status_file_ < 0 ? -1 : pread(status_file_, text, sizeof text, 0);
+    std::string status(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+    if (status.find("\nRssAnon:") != std::string::npos) return status;
+    // The thread has ended: perhaps others have not.
+    if (!is_first || tracee::has_no_memory(process_id_)) break;
+    if (status_file_ >= 0) close(status_file_);
+    status_file_ = open((memory_folder() + "/status").c_str(), O_RDONLY | O_CLOEXEC);
+  }
+  return "";
+}
+
 bool ProcessWatch::read_memory(MemoryReading& reading) {
   if (status_file_ < 0 || is_gone_) return false;
-  char text[4096];
-  const ssize_t length = pread(status_file_, text, sizeof text, 0);
-  if (length <= 0) return false;
-  const std::string status(text, static_cast<std::size_t>(length));
-  // An exiting process no longer has memory lines.
-  if (status.find("\nRssAnon:") == std::string::npos) return false;
+  const std::string status = status_with_memory();
+  if (status.empty()) return false;
   reading = parse_memory(status);
+  char text[32];
   const ssize_t digits = charge_file_ < 0 ? 0 : pread(charge_file_, text, sizeof text, 0);
   if (digits > 0) {
     reading.cgroup_charge_bytes = number_at({text, static_cast<std::size_t>(digits)}).value_or(0);
@@ -241,7 +255,7 @@ std::string ProcessWatch::command_line() const {
 }
 
 void ProcessWatch::add_code_files(std::set<std::string>& files) const {
-  std::istringstream maps(read_file(folder() + "/maps"));
+  std::istringstream maps(read_file(memory_folder() + "/maps"));
   std::string line;
   while (std::getline(maps, line)) {
     const std::size_t path = line.find('/');

@@ -18,7 +18,7 @@ struct MemoryReading {
   std::uint64_t shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t page_table_bytes = 0;
-  std::uint32_t seccomp = 0;              // the main thread's mode and its number of filters; grows with each
+  std::uint32_t seccomp = 0;              // a thread's mode and its number of filters; grows with each
   std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
 };
 
@@ -58,12 +58,15 @@ class ProcessWatch {
   bool read_processor(ProcessorReading& reading) const;
   // Arguments separated by spaces; empty when they cannot be read.
   std::string command_line() const;
-  // In /proc.
-  std::string folder() const;
+  // In /proc, of a thread that has the process's memory: the main one may have ended before others.
+  std::string memory_folder() const;
   // The files whose code it has mapped, by their paths within the process; adds to those that are there.
   void add_code_files(std::set<std::string>& files) const;
 
  private:
+  std::string folder() const;
+  // Of a thread as of memory_folder(); empty: none has memory.
+  std::string status_with_memory();
   // 0 when there is none.
   std::uint32_t thread_here(std::uint32_t thread_id);
 

@@ -44,7 +44,7 @@ bool is_forbidden(std::uint32_t process) {
 
 // The inode of the session that a process maps; 0: none.
 std::uint64_t session_of(std::uint32_t process) {
-  const std::string maps = read_file(folder_of(process) + "/maps");
+  const std::string maps = read_file(tracee::memory_folder(static_cast<pid_t>(process)) + "/maps");
   const std::size_t name = maps.find(session_name);
   if (name == std::string::npos) return 0;
   const std::size_t line = maps.rfind('\n', name);

@@ -87,8 +87,9 @@ void SnapshotTaker::begin(bool keeps_running, bool copies_ahead) {
 
 void SnapshotTaker::prepare(bool copies_ahead) {
   const ImageWish wish{copies_ahead, source_.has_unaligned_pointers};
-  prepare_beside([wish, process = source_.process_id, folder = source_.folder, modules = modules_](
-                     Prepared& prepared) { prepared.image = prepare_image(process, folder, modules, wish); });
+  prepare_beside([wish, process = source_.process_id, modules = modules_](Prepared& prepared) {
+    prepared.image = prepare_image(process, modules, wish);
+  });
 }
 
 // It waits until its memory has been read: it can stand still as well.
@@ -143,7 +144,7 @@ std::string SnapshotTaker::try_to_take(ProcessImage image, bool is_last) {
   const std::uint64_t now_ns = clock_.now_ns();
   const Calls calls = calls_until(now_ns, is_last ? UINT64_MAX : now_ns);
   const SignalsBlocked blocked;
-  read_image(process_, source_.folder, image);
+  read_image(process_, image);
   modules_ = image.modules;
   process_.resume();
   stopped_ns_ = process_.stopped_ns();
@@ -165,13 +166,12 @@ std::string SnapshotTaker::go_on(Prepared prepared) {
   std::string reason = process_.stop(patience);
   if (!reason.empty()) return reason;
   if (begun_ns_ == 0) begun_ns_ = clock_.now_ns();
-  read_threads(process_, source_.folder, prepared.image);
+  read_threads(process_, prepared.image);
   process_.resume();
   modules_ = prepared.image.modules;
   stopped_ns_ += process_.stopped_ns();
-  prepare_beside([begun = std::move(prepared.image), process = source_.process_id,
-                  folder = source_.folder](Prepared& next) mutable {
-    read_running(process, folder, begun);
+  prepare_beside([begun = std::move(prepared.image), process = source_.process_id](Prepared& next) mutable {
+    read_running(process, begun);
     next.image = std::move(begun);
     next.is_copied = true;
   });

@@ -23,7 +23,6 @@ namespace heapwright::collect {
 // The recording that the snapshots become part of.
 struct SnapshotSource {
   std::uint32_t process_id = 0;
-  std::string folder;  // in /proc
   // Writes every call that has ended into the trace; returns why it could not.
   std::function<std::string()> write_calls;
   std::function<bool()> has_every_block;

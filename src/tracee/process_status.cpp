@@ -70,7 +70,17 @@ bool has_ended(pid_t process, pid_t thread) {
   return state.empty() || state[0] == 'Z' || state[0] == 'X';
 }
 
-bool has_no_memory(pid_t process) { return !read_status(process).contains("VmSize"); }
+pid_t with_memory(pid_t process) {
+  if (!has_ended(process, process)) return process;
+  for (const pid_t thread : threads_of(process)) {
+    if (!has_ended(process, thread)) return thread;
+  }
+  return process;
+}
+
+std::string memory_folder(pid_t process) { return folder_of(with_memory(process), 0); }
+
+bool has_no_memory(pid_t process) { return !read_status(with_memory(process)).contains("VmSize"); }
 
 std::string why_not_traced(pid_t process) {
   const auto status = read_status(process);

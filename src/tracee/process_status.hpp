@@ -28,7 +28,12 @@ std::string state_of(pid_t process, pid_t thread);
 // Whether the thread is gone, or only its exit code is left.
 bool has_ended(pid_t process, pid_t thread);
 
-// Whether it has no memory any longer: it has ended, is about to, or its main thread has ended before others.
+// The process, or a thread of it if its main thread has ended before others: the kernel shows the memory of a
+// process only by threads that run. As an id in /proc.
+pid_t with_memory(pid_t process);
+std::string memory_folder(pid_t process);
+
+// Whether it has no memory any longer: it has ended, or is about to.
 bool has_no_memory(pid_t process);
 
 // Why the kernel forbids tracing it, as far as can be determined, and what to do.

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <thread>
 
+#include "tracee/process_status.hpp"
+
 namespace heapwright::tracee {
 namespace {
 
@@ -73,7 +75,11 @@ std::size_t read_by_file(pid_t process, std::uint64_t address, void* to, std::si
 std::size_t read_memory(pid_t process, std::uint64_t address, void* to, std::size_t bytes) noexcept {
   iovec local{to, bytes};
   iovec remote{reinterpret_cast<void*>(address), bytes};
-  const ssize_t result = process_vm_readv(process, &local, 1, &remote, 1, 0);
+  ssize_t result = process_vm_readv(process, &local, 1, &remote, 1, 0);
+  if (result < 0 && errno == ESRCH) {
+    process = with_memory(process);
+    result = process_vm_readv(process, &local, 1, &remote, 1, 0);
+  }
   if (result < 0 && errno != EFAULT) return 0;
   const std::size_t done = result < 0 ? 0 : static_cast<std::size_t>(result);
   if (done == bytes) return done;

@@ -71,12 +71,11 @@ class HeapSnapshotTest : public ::testing::Test {
   }
 
   trace::HeapGraph snapshot() {
-    const std::string folder = "/proc/" + std::to_string(child_);
-    ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), folder, {},
-                                       {.copies_ahead = false, .is_unaligned = false});
+    ProcessImage image =
+        prepare_image(static_cast<std::uint32_t>(child_), {}, {.copies_ahead = false, .is_unaligned = false});
     tracee::StoppedProcess process(child_);
     EXPECT_EQ(process.stop(std::chrono::seconds(5)), "");
-    read_image(process, folder, image);
+    read_image(process, image);
     process.resume();
     LiveHeap heap = heap_;
     return snapshot_of({image, heap, false});
@@ -190,11 +189,10 @@ class ProtectedMemoryTest : public ::testing::TestWithParam<int> {
 
 TEST_P(ProtectedMemoryTest, HoldsWhatItHeldBefore) {
   const pid_t child = started();
-  const std::string folder = "/proc/" + std::to_string(child);
-  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), folder, {}, {});
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), {}, {});
   tracee::StoppedProcess process(child);
   EXPECT_EQ(process.stop(std::chrono::seconds(30)), "");
-  read_image(process, folder, image);
+  read_image(process, image);
   process.resume();
   LiveHeap heap;
   heap.blocks.push_back({place + page_bytes, 64, 0});
@@ -212,19 +210,18 @@ INSTANTIATE_TEST_SUITE_P(Protection, ProtectedMemoryTest,
 
 // It is killed while it stands still.
 TEST_F(HeapSnapshotTest, AProcessThatEndsMeanwhileIsTold) {
-  const std::string folder = "/proc/" + std::to_string(child_);
-  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), folder, {}, {});
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child_), {}, {});
   tracee::StoppedProcess process(child_);
   ASSERT_EQ(process.stop(std::chrono::seconds(30)), "");
   kill(child_, SIGKILL);
   while (!tracee::has_no_memory(child_)) usleep(1000);
   try {
-    read_image(process, folder, image);
+    read_image(process, image);
     FAIL() << "nothing was left to be read";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "it has ended");
   }
-  EXPECT_THROW(prepare_image(static_cast<std::uint32_t>(child_), folder, {}, {}), std::runtime_error);
+  EXPECT_THROW(prepare_image(static_cast<std::uint32_t>(child_), {}, {}), std::runtime_error);
 }
 
 // While it is copied, and before it stands still, it moves a pointer, frees a page and maps another.
@@ -250,14 +247,13 @@ TEST(HeapSnapshot, WhatChangesAfterMostWasCopiedIsSeen) {
     if (write(answered[1], &byte, 1) != 1) _exit(1);
     for (;;) pause();
   }
-  const std::string folder = "/proc/" + std::to_string(child);
-  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), folder, {}, {});
+  ProcessImage image = prepare_image(static_cast<std::uint32_t>(child), {}, {});
   EXPECT_EQ(image.copied.empty(), !can_tell_changed_pages());
   ASSERT_EQ(write(asked[1], &byte, 1), 1);
   ASSERT_EQ(read(answered[0], &byte, 1), 1);
   tracee::StoppedProcess process(child);
   EXPECT_EQ(process.stop(std::chrono::seconds(5)), "");
-  read_image(process, folder, image);
+  read_image(process, image);
   process.resume();
   LiveHeap heap;
   for (std::uint32_t page = 1; page < 10; ++page) {

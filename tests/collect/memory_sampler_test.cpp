@@ -2,11 +2,16 @@
 #include "collect/memory_sampler.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <vector>
 
 #include "collect/process_watch.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -35,6 +40,29 @@ TEST(MemorySampler, NoFigureRunsBelowZero) {
   sampler.sample(watch, 0, UINT64_MAX, 1, 1);
   ASSERT_EQ(sampler.pending.size(), 1U);
   EXPECT_EQ(sampler.pending[0].resident_anonymous_bytes, 0U);
+}
+
+void* pause_for_ever(void*) {
+  while (true) pause();
+}
+
+// The kernel shows no memory in the files of a thread that has ended.
+TEST(MemorySampler, GoesOnBehindTheMainThreadsEnd) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_t thread;
+    pthread_create(&thread, nullptr, pause_for_ever, nullptr);
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  ProcessWatch watch(static_cast<std::uint32_t>(child));
+  while (!tracee::has_ended(child, child)) usleep(1000);
+  EXPECT_FALSE(watch.is_gone());
+  MemorySampler sampler;
+  sampler.sample(watch, 0, 0, 1, 1);
+  ASSERT_EQ(sampler.pending.size(), 1U);
+  EXPECT_GT(sampler.pending[0].resident_anonymous_bytes, 0U);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ class ResidencyScannerTest : public ::testing::Test {
   ProcessWatch watch_{child_.id()};
   Block block_;
   TraceFile file_{::testing::TempDir() + "scanner." + std::to_string(getpid()), true};
-  ResidencyScanner scanner_{watch_.folder(), block_.get(), clock_, true};
+  ResidencyScanner scanner_{watch_.memory_folder(), block_.get(), clock_, true};
 };
 
 TEST_F(ResidencyScannerTest, AProcessThatRestsIsScannedOnce) {

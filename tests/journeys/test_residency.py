@@ -133,8 +133,8 @@ def test_what_lives_is_known_while_blocks_move(record: Record) -> None:
         assert_sums(moment)
         assert moment["ambiguous_bytes"] <= 0.01 * moment["resident_bytes"]
         # What moves between the scan's first window and its last can be in both, or in neither. The threads
-        # rest for 1 ms behind so many blocks of 1,015 bytes.
-        moves = 2 * until_rest * (1 + moment["duration_ns"] / MILLISECOND)
+        # rest for 1 ms behind so many blocks of 1,015 bytes, and may be in the midst of them when it begins.
+        moves = 2 * until_rest * (2 + moment["duration_ns"] / MILLISECOND)
         tolerance = 1015 * moves + LIBRARY_BYTES
         assert moment["live_bytes"] == pytest.approx(moved, abs=tolerance)
         assert moment["live_resident_bytes"] == pytest.approx(moved, abs=tolerance), "all of it was touched"
@@ -195,7 +195,7 @@ def test_samples_and_recordings_without_scans_say_so(record: Record, tmp_path: P
 
 @pytest.mark.skipif(shutil.which("python3") is None, reason="python3 is not installed")
 def test_python_keeps_what_it_freed(record: Record) -> None:
-    script = "x = [bytes(600) for _ in range(100_000)]; y = x[::50]; del x; import time; time.sleep(0.3)"
+    script = "x = [bytes(600) for _ in range(100_000)]; y = x[::50]; del x; import time; time.sleep(1)"
     recording = record(Path("/usr/bin/python3"), "-c", script)
     assert recording.status == 0, recording.errors
     path = recording.trace().path

@@ -4,6 +4,7 @@
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,6 +140,44 @@ def test_where_nothing_may_be_traced_it_is_told(tmp_path: Path) -> None:
         assert asked.answers()
         (why,) = asked.end()
     assert done.stderr.strip().endswith(why)
+
+
+# Its main thread ends; another one answers.
+GOES_ON = PROGRAM.replace("int main(void)", "static void* answer(void* unused)").replace(
+    "BEGIN", "(void)unused"
+)
+GOES_ON += """
+#include <pthread.h>
+#include <unistd.h>
+static void* ends(void* unused) {
+  pthread_exit(unused);
+}
+int main(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, answer, NULL)) return 3;
+  ends(NULL);
+}
+"""
+
+
+def test_the_memory_of_a_process_whose_main_thread_has_ended_is_seen(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "goes_on", GOES_ON)
+    with recorded(tmp_path, program) as asked:
+        deadline_s = time.monotonic() + 60
+        while "\nVmSize:" in Path(f"/proc/{asked.pid}/status").read_text() and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        done = snapshot(asked.pid)
+        assert done.returncode == 0, done.stderr
+        attached = subprocess.run(
+            [command, "record", "--pid", str(asked.pid)], capture_output=True, text=True, check=False
+        )
+        assert attached.returncode == 2
+        assert "its main thread has ended, and others go on" in attached.stderr
+        assert asked.answers()
+        assert asked.end() == []
+    answer = held(tmp_path / "one.heapwright")
+    assert answer["snapshots"] == 2  # the C library exits when the last thread has ended
+    assert "g_held" in [row["symbol"] for row in answer["holders"]]
 
 
 def test_a_process_under_a_debugger_is_told(tmp_path: Path) -> None:
