@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -108,11 +109,6 @@ int main(int count, char** arguments) {
     return 0;
   }
   touch(in_bss, 5 * mebibyte);
-  for (int index = 0; index < survivors; ++index) {
-    for (int other = 0; other < others; ++other) temporary[index * others + other] = work();
-    kept[index] = session();
-  }
-  for (void* block : temporary) std::free(block);
   void* const never = untouched();
   void* const mapped = own_mapping();
   const int file = open(arguments[0], O_RDONLY | O_CLOEXEC);
@@ -120,10 +116,19 @@ int main(int count, char** arguments) {
   const auto* content = static_cast<const char*>(mmap(nullptr, 16384, PROT_READ, MAP_PRIVATE, file, 0));
   for (int at = 0; at < 16384; at += 4096) read = content[at];
   // Lives as long as the program does.
-  std::thread([] {
+  std::atomic<bool> is_used = false;
+  std::thread([&is_used] {
     use_stack();
+    is_used = true;
     usleep(60'000'000);
   }).detach();
+  while (!is_used) usleep(1000);
+  for (int index = 0; index < survivors; ++index) {
+    for (int other = 0; other < others; ++other) temporary[index * others + other] = work();
+    kept[index] = session();
+  }
+  // Last: who sees all of it free, sees everything else as well.
+  for (void* block : temporary) std::free(block);
   usleep(4'000'000);
   return never != nullptr && mapped != nullptr && read == 7 ? 1 : 0;
 }
