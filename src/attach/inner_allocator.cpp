@@ -52,7 +52,7 @@ std::optional<std::string> find_prefix(const SymbolTable& table) {
   // A jemalloc that was built with a project's prefix.
   constexpr std::string_view ending = "_je_malloc";
   for (const auto& [name, symbol] : table) {
-    const std::string prefix = name.substr(0, name.size() - std::min(name.size(), std::size_t{6}));
+    std::string prefix = name.substr(0, name.size() - std::min(name.size(), std::size_t{6}));
     if (name.ends_with(ending) && has_family(table, prefix)) return prefix;
   }
   if (has_family(table, "")) return "";
