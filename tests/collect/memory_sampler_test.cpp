@@ -59,10 +59,10 @@ TEST(MemorySampler, GoesOnBehindTheMainThreadsEnd) {
   EXPECT_FALSE(watch.is_gone());
   MemorySampler sampler;
   sampler.sample(watch, 0, 0, 1, 1);
+  kill(child, SIGKILL);  // before what may fail: nothing else would end it
+  waitpid(child, nullptr, 0);
   ASSERT_EQ(sampler.pending.size(), 1U);
   EXPECT_GT(sampler.pending[0].resident_anonymous_bytes, 0U);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
 }
 
 }  // namespace
