@@ -49,7 +49,6 @@ class Planner {
     const auto modules = read_modules(memory_, auxiliary);
     take_allocator(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
-    plan_.has_loader_list = !modules.empty();
     plan_.stack_end = address_of(modules, "__libc_stack_end");
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {

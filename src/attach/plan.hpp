@@ -33,7 +33,6 @@ struct Plan {
   Allocator allocator;
   std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
-  bool has_loader_list = false;     // it is dynamically linked
   std::uint64_t headers = 0;        // the executable's program headers
   std::uint64_t header_count = 0;
   std::uint64_t entry = 0;

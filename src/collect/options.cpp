@@ -52,9 +52,9 @@ const char help_text[] =
   --pid PID           record a running process, until --duration or Ctrl-C
   --patch             record PROGRAM as --pid would, from its first instruction on: for an
                       allocator that is linked into it
-  --despite-seccomp   with --pid: attach even if the process has a seccomp filter,
-                      which may kill it
-  --attacher PATH     heapwright-attach, which --pid needs
+  --despite-seccomp   with --pid or --patch: attach even if the process has a seccomp
+                      filter, which may kill it
+  --attacher PATH     heapwright-attach, which --pid and --patch need
   --library PATH      the recorder, libheapwright-record.so
   --behind PATH       a library to preload after the recorder
   --json              print a summary as JSON on standard output at the end

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Processes that snapshots cannot be taken of: one line says why and what to do, and the process runs on."""
+"""Processes that snapshots cannot be taken of: one line says why and what to do, and the process runs on. And
+one that was such a process: its main thread has ended."""
 
 import os
 import subprocess
@@ -148,14 +149,10 @@ GOES_ON = PROGRAM.replace("int main(void)", "static void* answer(void* unused)")
 )
 GOES_ON += """
 #include <pthread.h>
-#include <unistd.h>
-static void* ends(void* unused) {
-  pthread_exit(unused);
-}
 int main(void) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, answer, NULL)) return 3;
-  ends(NULL);
+  pthread_exit(NULL);
 }
 """
 
