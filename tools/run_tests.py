@@ -6,6 +6,8 @@
 Called by `make test`, which configures build/release first. A stage
 that fails does not stop the later ones; the last line gives the sums. What
 late stages compile is begun beside the earlier ones, with the time that these leave.
+Journeys measure real processes, beside other journeys and compilers. Where at most three fail,
+these run once more, alone; one that passes then is no failure, and the summary names it as unsteady.
 Without an option it leaves out what has ctest's label or pytest's marker `full`, C++ lint and
 the other sanitizers; `--all` (make test-all) runs everything. `--of heap` or
 `--of python/test_explain.py` builds and runs what is under tests/ there, and no more.
@@ -29,6 +31,8 @@ root = Path(__file__).resolve().parent.parent
 FIRST = ["tests/base/all", "tests/platform/all", "tests/counters/all"]
 # pytest's exit code where it runs none: all are `full`.
 NONE_CHOSEN = 5
+# More failures are no accident of a busy machine.
+MOST_AGAIN = 3
 # What reads files of others, and what hands out memory.
 SANITIZED = ("trace", "heap")
 SETUP = (["cmake", "--preset"], ["cmake", "--build"], ["make", "--no-print-directory"])
@@ -41,6 +45,8 @@ class Stage:
     limit_s: int
     # What may be done before, as far as it gets.
     ahead: list[list[str]] = field(default_factory=list)
+    # Few tests that fail run once more, with nothing beside them.
+    is_repeated: bool = False
 
 
 @dataclass
@@ -51,6 +57,7 @@ class Outcome:
     seconds: float
     failures: list[str]
     is_out_of_time: bool = False
+    unsteady: list[str] = field(default_factory=list)
 
 
 def pytest_stage(name: str, tests: list[str], limit_s: int, workers: int = 1, is_whole: bool = True) -> Stage:
@@ -59,7 +66,8 @@ def pytest_stage(name: str, tests: list[str], limit_s: int, workers: int = 1, is
         options += ["--numprocesses", str(workers), "--dist", "loadfile"]
     if not is_whole:
         options += ["-m", "not full"]
-    return Stage(name, [[sys.executable, "-m", "pytest", *options, *tests]], limit_s)
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    return Stage(name, [command], limit_s, is_repeated=workers > 1)
 
 
 def sanitizer_stage(preset: str, jobs: int, limit_s: int, folders: tuple[str, ...] = ()) -> Stage:
@@ -203,21 +211,34 @@ def failures_in(output: str) -> list[str]:
     return ["".join(found) for found in re.findall(f"{ctest}|{pytest}|{check}", output, re.MULTILINE)]
 
 
-def run_stage(stage: Stage) -> Outcome:
+def run_again(failures: list[str], limit_s: float, folder: Path) -> bool:
+    """Whether the tests that failed pass when they run alone; of many, or of errors outside them, not asked."""
+    named = [re.match(r"FAILED (tests/\S+::.+?)(?: - |$)", line) for line in failures]
+    if not 0 < len(named) <= MOST_AGAIN or not all(named):
+        return False
+    tests = [found[1] for found in named if found]
+    print(f"\nonce more, alone: {', '.join(tests)}", flush=True)
+    runner = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", "-rsfE", *tests]
+    status, _ = run_command(runner, limit_s, folder, is_shown=True)
+    return status == 0
+
+
+def run_stage(stage: Stage, folder: Path = root) -> Outcome:
     print(f"\n== {stage.name}", flush=True)
     start = time.monotonic()
     passed = failed = skipped = status = 0
     failures: list[str] = []
+    unsteady: list[str] = []
     for command in stage.commands:
         is_setup = command[:2] in SETUP
         left_s = stage.limit_s - (time.monotonic() - start)
-        status, output = run_command(command, left_s, is_shown=not is_setup)
+        status, output = run_command(command, left_s, folder, is_shown=not is_setup)
         if status == NONE_CHOSEN and "deselected" in output:
             status = 0
         counts = count_results(output)
         if command[0] == "ctest" and counts[2]:
-            folder = Path("build") / command[2] if command[1] == "--preset" else command[2]
-            log = root / folder / "Testing/Temporary/LastTest.log"
+            built = Path("build") / command[2] if command[1] == "--preset" else command[2]
+            log = folder / built / "Testing/Temporary/LastTest.log"
             for reason in skip_reasons(log.read_text(errors="replace")):
                 print(f"SKIPPED {reason}", flush=True)
         passed, failed, skipped = (a + b for a, b in zip((passed, failed, skipped), counts, strict=True))
@@ -229,7 +250,10 @@ def run_stage(stage: Stage) -> Outcome:
             failed += counts[1] == 0
             failures = failures_in(output) or [f"{' '.join(command)}: exit code {status}"]
             break
-    return Outcome(passed, failed, skipped, time.monotonic() - start, failures, status == 124)
+    left_s = stage.limit_s - (time.monotonic() - start)
+    if stage.is_repeated and status == 1 and len(failures) == failed and run_again(failures, left_s, folder):
+        passed, failed, failures, unsteady = passed + failed, 0, [], failures
+    return Outcome(passed, failed, skipped, time.monotonic() - start, failures, status == 124, unsteady)
 
 
 class Ahead:
@@ -272,6 +296,8 @@ def print_summary(outcomes: dict[str, Outcome]) -> None:
     for name, o in outcomes.items():
         for failure in o.failures:
             print(f"{name}: {failure}")
+        for one in o.unsteady:
+            print(f"{name}: unsteady, passed when run alone: {one.removeprefix('FAILED ')}")
     passed, failed, skipped = (
         sum(getattr(o, field) for o in outcomes.values()) for field in ("passed", "failed", "skipped")
     )

@@ -73,6 +73,40 @@ def test_pytest_is_asked_to_name_what_failed(tmp_path: Path) -> None:
     assert run_tests.failures_in(output) == ["FAILED tests/test_a.py::test_it - assert 1 == 2"]
 
 
+@pytest.mark.parametrize(
+    ("second", "failing", "is_steady_alone"),
+    [("True", 1, True), ("False", 1, False), ("True", 3, True), ("True", 4, False)],
+)
+def test_few_failures_run_once_more_and_are_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], second: str, failing: int, is_steady_alone: bool
+) -> None:
+    """The first run of each fails; the second does as it is told."""
+    (tmp_path / "tests").mkdir()
+    mark = f"pathlib.Path({str(tmp_path)!r}) / str(number)"
+    (tmp_path / "tests/test_a.py").write_text(
+        f"""
+import pathlib, pytest
+def test_good(): pass
+@pytest.mark.parametrize("number", range({failing}))
+def test_it(number):
+    has_run = ({mark}).exists()
+    ({mark}).touch()
+    assert has_run and {second}
+"""
+    )
+    stage = run_tests.pytest_stage("journeys", ["tests/test_a.py"], 60, workers=2)
+    outcome = run_tests.run_stage(stage, tmp_path)
+    run_tests.print_summary({"journeys": outcome})
+    summary = capfd.readouterr().out.split("== summary")[1]
+    if is_steady_alone:
+        assert (outcome.passed, outcome.failed, outcome.failures) == (failing + 1, 0, [])
+        assert len(outcome.unsteady) == failing
+        assert "journeys: unsteady, passed when run alone: tests/test_a.py::test_it[0] - assert" in summary
+    else:
+        assert (outcome.passed, outcome.failed, outcome.unsteady) == (1, failing, [])
+        assert "unsteady" not in summary and "journeys: FAILED tests/test_a.py::test_it[0]" in summary
+
+
 def test_reasons_of_skipped_units_are_named() -> None:
     log = """434/757 Testing: parts_test:Arena.Counts
 [ RUN      ] Arena.Counts

@@ -24,7 +24,8 @@ from heapwright.trial.sampler import Sampler, median_over_time
 _READY_S = 0.05  # between two calls of --ready
 _READY_SHARE = 0.1  # of --limit: a server that is never ready is told soon
 _STOP_S = 10.0  # from SIGTERM on
-_TELLING_LOOKS = 10  # at its memory: fewer may all have been before the loader was done
+# The loader maps what is preloaded before the C library: one without the other is a library left out.
+_C_LIBRARY = re.compile(rb"/libc(\.so\.6|-[\d.]+\.so)$", re.MULTILINE)
 _SHOWN = 160  # of a line that a program wrote
 _ENDED_ON_REQUEST = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
 
@@ -93,6 +94,7 @@ class _Running:
         self._has_output = plan.keeps_output or bool(plan.metric and not plan.load)
         self._output = folder / "output" if self._has_output else Path(os.devnull)
         self._is_mapped = not way.library
+        self._is_left_out = False
         self._looks = 0
         self._allocators: set[str] = set()
 
@@ -261,10 +263,15 @@ class _Running:
         self._looks += 1
         if self._is_mapped and self._looks & (self._looks - 1):
             return
+        library = os.fsencode(self._way.library)
         for process in (self._process, *self._sampler.children):
             with suppress(OSError):
+                # First: what starts the program is not told to preload it, and has a C library as well.
+                is_told = library in Path(f"/proc/{process}/environ").read_bytes()
                 maps = Path(f"/proc/{process}/maps").read_bytes()
-                self._is_mapped |= os.fsencode(self._way.library) in maps
+                is_here = library in maps
+                self._is_mapped |= is_here
+                self._is_left_out |= is_told and not is_here and bool(_C_LIBRARY.search(maps))
                 self._allocators |= allocators.mapped(maps)
 
     def _reap(self) -> tuple[int, resource.struct_rusage]:
@@ -277,7 +284,7 @@ class _Running:
             raise FailedError(f"crashed: {name}{self._last_line()}" if name else f"failed{self._why(code)}")
         if self._way.refusal and (found := re.search(self._way.refusal, self._said(), re.MULTILINE)):
             raise FailedError(f"runs without it: {found[1]}")
-        if not self._is_mapped and self._looks >= _TELLING_LOOKS:
+        if self._is_left_out and not self._is_mapped:
             raise FailedError(f"is not served by {self._way.library}: the loader did not preload it")
 
     def _why(self, code: int) -> str:

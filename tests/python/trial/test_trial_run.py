@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from heapwright.trial import processes
 from heapwright.trial.run import FailedError, Plan, Run, Way, run_once
 
 MIB = 1 << 20
@@ -163,6 +165,15 @@ def test_a_library_that_the_loader_left_out_is_noticed() -> None:
         run_once(
             python("import time; time.sleep(.3)"), Way("on:none", {"LD_PRELOAD": "/none.so"}, "/none.so")
         )
+
+
+def test_a_program_that_was_not_seen_with_its_library_is_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine it starts late, and ends between two looks."""
+    late = processes._SCRIPT.replace("echo $$;", "echo $$; sleep .2;")
+    monkeypatch.setattr(processes, "_SCRIPT", late)
+    library = ctypes.util.find_library("m")
+    assert library
+    run_once(plan("/bin/true"), Way("on:none", {"LD_PRELOAD": library}, library))
 
 
 def test_output_is_compared_with_the_exit_code() -> None:
