@@ -212,7 +212,7 @@ def failures_in(output: str) -> list[str]:
 
 
 def run_again(failures: list[str], limit_s: float, folder: Path) -> bool:
-    """Whether the tests that failed pass when they run alone; of many, or of errors outside them, not asked."""
+    """Whether the tests that failed pass when they run alone; many, or errors outside tests, do not."""
     named = [re.match(r"FAILED (tests/\S+::.+?)(?: - |$)", line) for line in failures]
     if not 0 < len(named) <= MOST_AGAIN or not all(named):
         return False
