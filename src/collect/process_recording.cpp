@@ -57,6 +57,8 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       watch_(name.process_id, name.is_elsewhere),
       file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
+      perf_map_(name.process_id, block.process_id, name.is_elsewhere,
+                static_cast<std::time_t>(context.clock.start_unix_ns() / 1'000'000'000)),
       metadata_(describe()),
       scanner_(watch_.memory_folder(), block, context.clock, context.options.residency && !watch_.is_gone()),
       snapshots_(context.options.snapshots, block, context.clock, file_, snapshot_source()) {
@@ -446,6 +448,13 @@ void ProcessRecording::complete_metadata() {
   for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
 }
 
+// Only now: runtimes write their maps late, and say late what was replaced.
+void ProcessRecording::write_code_names() {
+  std::string problem;
+  file_.write(perf_map_.names_of(definitions_.loose_frames, problem));
+  if (!problem.empty()) metadata_.notes.push_back(std::move(problem));
+}
+
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
   scanner_.give_up();
   if (roller_) roller_->give_up();
@@ -465,6 +474,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   write_pending();
   snapshots_.finish();
   complete_metadata();
+  write_code_names();
   file_.write(metadata_);
   if (kernel() != nullptr) kernel()->forget_process(name_.process_id);
 

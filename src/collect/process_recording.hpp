@@ -15,6 +15,7 @@
 #include "collect/lane_drain.hpp"
 #include "collect/memory_sampler.hpp"
 #include "collect/options.hpp"
+#include "collect/perf_map_file.hpp"
 #include "collect/process_watch.hpp"
 #include "collect/processor_sampler.hpp"
 #include "collect/residency_scanner.hpp"
@@ -151,6 +152,7 @@ class ProcessRecording {
   void look_at_code(std::uint64_t now_ns);
   void complete_metadata();
   void note_trace_path();
+  void write_code_names();
   SnapshotSource snapshot_source();
   std::string write_calls();
   std::uint64_t table_bytes() const noexcept;
@@ -165,6 +167,7 @@ class ProcessRecording {
   ProcessWatch watch_;
   TraceFile file_;
   StackDefinitions definitions_;
+  PerfMapFile perf_map_;
   trace::Metadata metadata_;
   std::vector<LaneOwner> lanes_;
   std::vector<std::uint32_t> owners_with_chunk_;  // few: one per encoder in use

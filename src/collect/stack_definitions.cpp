@@ -88,6 +88,9 @@ std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
   frame.is_exact = (key & session::pc_key_exact) != 0;
   read_modules(false);
   frame.module = module_of(frame_number);
+  if (frame.module == trace::Frame::no_module) {
+    loose_frames.push_back({frame_count_, frame.pc - (frame.is_exact ? 0 : 1)});
+  }
   pending_frames.push_back(frame);
   frame_ids_.insert(frame_number, frame_count_);
   return frame_count_++;

@@ -16,6 +16,12 @@
 
 namespace heapwright::collect {
 
+// A frame whose code is in no loaded object.
+struct LooseFrame {
+  std::uint32_t frame = 0;    // its number in the trace
+  std::uint64_t address = 0;  // in the instruction that runs
+};
+
 class StackDefinitions {
  public:
   StackDefinitions(session::ProcessBlock& block, const TickConversion& clock) noexcept
@@ -36,6 +42,7 @@ class StackDefinitions {
   std::vector<trace::Module> pending_modules;
   std::vector<trace::Frame> pending_frames;
   std::vector<trace::StackNode> pending_stacks;
+  std::vector<LooseFrame> loose_frames;  // all so far
 
  private:
   // What is known about ModuleEntry i; its number in the trace is `number`.

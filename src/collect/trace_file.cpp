@@ -43,6 +43,8 @@ void TraceFile::write(std::span<const trace::Switch> switches) { write_in_parts(
 void TraceFile::write(std::span<const trace::ProcessorSample> samples) { write_in_parts(samples); }
 void TraceFile::write(std::span<const trace::RefaultRun> runs) { write_in_parts(runs); }
 
+void TraceFile::write(std::span<const trace::CodeName> names) { write_in_parts(names); }
+
 void TraceFile::write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings) {
   if (!is_failed()) note(writer_->write_mappings(number, mappings));
 }

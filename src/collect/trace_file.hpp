@@ -27,6 +27,7 @@ class TraceFile {
   void write(std::span<const trace::Switch> switches);
   void write(std::span<const trace::ProcessorSample> samples);
   void write(std::span<const trace::RefaultRun> runs);
+  void write(std::span<const trace::CodeName> names);
   void write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings);
   void write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
                   const trace::ResidencyScan& scan);

@@ -11,6 +11,7 @@
 #include "symbolize/debug_info.hpp"
 #include "symbolize/demangle.hpp"
 #include "symbolize/object_file.hpp"
+#include "symbolize/runtime_names.hpp"
 #include "symbolize/symbol_table.hpp"
 
 namespace heapwright::symbolize {
@@ -87,6 +88,7 @@ class Symbolizer {
       }
       if (options_.on_progress) options_.on_progress(i + 1, symbols_.objects.size());
     }
+    name_loose_frames();
     return flatten();
   }
 
@@ -156,23 +158,46 @@ class Symbolizer {
     }
   }
 
-  void take_embedded(Object& object, const std::vector<Request>& requests) {
+  std::vector<Location> embedded_locations(std::uint32_t frame) {
     const trace::Names& names = *options_.names;
+    std::vector<Location> found;
+    for (std::uint32_t i = names.first_location[frame]; i < names.first_location[frame + 1]; ++i) {
+      const Location& of = names.locations[i];
+      found.push_back({strings_.add(names.strings[of.function]), strings_.add(names.strings[of.file]),
+                       of.line, of.is_inlined});
+    }
+    return found;
+  }
+
+  void take_embedded(Object& object, const std::vector<Request>& requests) {
     object.frames = requests.size();
     for (const Request& request : requests) {
       std::vector<Location>& found = found_[request.frame];
-      const std::uint32_t end = names.first_location[request.frame + 1];
-      for (std::uint32_t i = names.first_location[request.frame]; i < end; ++i) {
-        const Location& of = names.locations[i];
-        found.push_back({strings_.add(names.strings[of.function]), strings_.add(names.strings[of.file]),
-                         of.line, of.is_inlined});
-      }
+      found = embedded_locations(request.frame);
       if (found.empty()) {
         ++object.unnamed;
         found.push_back({strings_.add(place_of(object, request.frame)), 0, 0, 0});
       }
     }
   }
+
+  // Those in no object.
+  void name_loose_frames() {
+    if (options_.names != nullptr) {
+      for (std::uint32_t frame = 0; frame < frames_.size(); ++frame) {
+        if (is_loose(frame)) found_[frame] = embedded_locations(frame);
+      }
+      return;
+    }
+    for (const trace::CodeName& named : options_.code_names) {
+      if (named.frame >= frames_.size() || !is_loose(named.frame) || !found_[named.frame].empty()) continue;
+      const SourceFrame place = place_in_runtime(named.name);
+      if (place.function.empty()) continue;
+      found_[named.frame].push_back({strings_.add(place.function), strings_.add(place.file), place.line, 0});
+    }
+  }
+
+  bool is_loose(std::uint32_t frame) const { return frames_[frame].module >= modules_.size(); }
 
   Location locate(const SourceFrame& frame) {
     const auto [entry, is_new] = functions_.try_emplace(frame.function, 0);
@@ -184,7 +209,7 @@ class Symbolizer {
     symbols_.first_location.reserve(frames_.size() + 1);
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
-      if (frames_[i].module >= modules_.size()) {
+      if (is_loose(static_cast<std::uint32_t>(i)) && found_[i].empty()) {
         found_[i].push_back({strings_.add(hex_of(frames_[i].pc)), 0, 0, 0});
       }
       symbols_.locations.insert(symbols_.locations.end(), found_[i].begin(), found_[i].end());

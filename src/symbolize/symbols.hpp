@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Options {
   std::vector<std::string> debug_directories = {"/usr/lib/debug"};
   // Names in the trace itself: no files are read. nullptr = it has none.
   const trace::EmbeddedNames* names = nullptr;
+  // What runtimes call the code of frames in no object, unless `names` has them.
+  std::span<const trace::CodeName> code_names;
   // Called after each object with the numbers of processed and of all objects.
   std::function<void(std::size_t, std::size_t)> on_progress;
 };

@@ -31,6 +31,7 @@ enum class ChunkKind : std::uint16_t {
   named_objects = 14,
   processor_samples = 15,
   refaults = 16,
+  code_names = 19,  // 17: see heap_graph.hpp
 };
 
 template <typename Of, typename Record>
@@ -147,6 +148,18 @@ struct Frame {
   bool is_exact = false;
   static constexpr std::uint32_t no_module = 0xffffffffU;
 };
+
+// What the process's runtime calls the code of a frame that is in no module, as it says it.
+struct CodeName {
+  std::uint32_t frame = 0;  // index into frames
+  std::string name;
+};
+
+template <IsRecord<CodeName> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("frame", of.frame);
+  visit("name", of.name);
+}
 
 // Node of the stack tree: the innermost frame of this stack and the id of the
 // stack that called it (0 = outermost). Stack ids count from 1 in the order

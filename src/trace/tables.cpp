@@ -31,6 +31,8 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
       return "a table of processor time";
     case ChunkKind::refaults:
       return "a table of page faults";
+    case ChunkKind::code_names:
+      return "a table of names of code made at run time";
     case ChunkKind::names:
     case ChunkKind::named_objects:
       return "a table of names";
@@ -130,6 +132,9 @@ void TableLoader::add(const IndexEntry& entry) {
       break;
     case ChunkKind::refaults:
       append(decode_refaults(unpack(entry), entry.header.count), at_most(max_refault_runs), tables_.refaults);
+      break;
+    case ChunkKind::code_names:
+      append(decode_code_names(unpack(entry), entry.header.count), at_most(max_frames), tables_.code_names);
       break;
     case ChunkKind::names:
       add_names(entry);

@@ -220,6 +220,11 @@ bool Writer::write(std::span<const RefaultRun> runs) {
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
+bool Writer::write(std::span<const CodeName> names) {
+  return state_->write_parts(ChunkKind::code_names, names, 0,
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
 bool Writer::write(const EmbeddedNames& names) {
   State& state = *state_;
   const std::size_t frames = names.first_location.empty() ? 0 : names.first_location.size() - 1;

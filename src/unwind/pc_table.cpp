@@ -11,6 +11,13 @@ using session::PcEntry;
 
 constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
 
+// The code may be replaced at any time: a rule with this type is made anew at each use.
+Rule evaluate_outside_objects(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) {
+  const std::uint32_t bytes = bytes_to_return_address(pc, is_confined);
+  if (bytes != 0) return Rule::before_return(bytes);
+  return Rule::without_tables(RuleType::no_object, has_frame_pointer(pc, is_confined));
+}
+
 // Concurrent evaluations of one pc store the same rule.
 Rule evaluate(const Tables& tables, PcEntry& entry, std::uint64_t key) {
   session::ProcessBlock& block = *tables.block;
@@ -35,7 +42,7 @@ Rule evaluate(const Tables& tables, PcEntry& entry, std::uint64_t key) {
                  : Rule::without_tables(RuleType::unfollowable, has_frame_pointer(pc, &block.is_confined));
     }
   } else if (may_have_frame) {
-    rule = Rule::without_tables(RuleType::no_object, has_frame_pointer(pc, &block.is_confined));
+    rule = evaluate_outside_objects(pc, &block.is_confined);
   }
   // After the module: a thread that finds the rule does not look for the module again.
   entry.rule.store(rule.bits(), std::memory_order_release);

@@ -118,6 +118,20 @@ bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_co
   return false;
 }
 
+std::uint32_t bytes_to_return_address(std::uint64_t pc,
+                                      const std::atomic<std::uint32_t>* is_confined) noexcept {
+  constexpr std::uint64_t looked_at_bytes = 5;
+  constexpr std::uint8_t add_to_rsp[] = {0x48, 0x83, 0xc4};
+  constexpr std::uint8_t ret = 0xc3;
+  Code code(pc, pc, is_confined);
+  if (!code.has(pc) || !code.has(pc + looked_at_bytes - 1)) return 0;
+  const std::uint8_t* const next = bytes_at(pc);
+  if (std::memcmp(next, add_to_rsp, sizeof add_to_rsp) != 0 || next[4] != ret) return 0;
+  const std::uint32_t bytes = next[3];
+  constexpr std::uint32_t most_bytes = 0x78;  // above, it is negative
+  return bytes <= most_bytes && bytes % 8 == 0 ? bytes : 0;
+}
+
 bool is_entry_code(std::uint64_t pc) noexcept {
   constexpr std::uint64_t most_bytes = 48;
   constexpr std::uint8_t halt = 0xf4;  // so that nothing may return to it

@@ -11,6 +11,11 @@ namespace heapwright::unwind {
 // `pc`: a return address. Whether its function began with `push %rbp; mov %rsp, %rbp`.
 bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
 
+// `pc`: a return address. How far above the stack pointer its function's own return address is, if all it has
+// left to do is `add $N, %rsp; ret`; 0: it has not.
+std::uint32_t bytes_to_return_address(std::uint64_t pc,
+                                      const std::atomic<std::uint32_t>* is_confined) noexcept;
+
 // `pc`: a return address. Whether it is that of the entry code of the executable or the loader, which nobody
 // called.
 bool is_entry_code(std::uint64_t pc) noexcept;

@@ -56,6 +56,11 @@ class Rule {
     return {type, frame_record_bytes, source, -frame_record_bytes};
   }
 
+  // Of code in no object that only adds `bytes` to RSP before it returns.
+  static constexpr Rule before_return(std::uint32_t bytes) {
+    return {RuleType::no_object, static_cast<std::int32_t>(bytes) + 8, RbpSource::unchanged, 0};
+  }
+
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr bool has_no_tables() const { return cfa_offset() == frame_record_bytes; }  // if unfollowable
   constexpr RuleType type() const { return static_cast<RuleType>(bits_ & 7); }

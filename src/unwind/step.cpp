@@ -47,6 +47,14 @@ bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own) {
   return true;
 }
 
+// Its code is about to return.
+bool step_before_return(WalkPoint& point, const OwnStack& own, Rule rule) {
+  const std::uint64_t called = point.at.key;
+  point.result = StepResult::caller;
+  step_to(point, rule, point.at.sp + static_cast<std::uint64_t>(rule.cfa_offset()));
+  return point.result == StepResult::caller && may_return_from(called, point.at.key, own.is_confined);
+}
+
 WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
   point.at.pc_slot = 0;
   if (rule.type() == RuleType::no_object) {
@@ -56,6 +64,9 @@ WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
   }
   const bool has_frame_pointer = (rule.traits() & Rule::by_frame_pointer) != 0;
   if (has_frame_pointer && step_by_frame_pointer(point, own)) point.result = StepResult::caller;
+  if (rule.type() == RuleType::no_object && rule.rbp_source() == RbpSource::unchanged) {
+    if (!step_before_return(point, own, rule)) point.result = StepResult::no_object;
+  }
   return point;
 }
 

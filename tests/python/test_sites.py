@@ -30,6 +30,10 @@ class FakeSymbols:
     def library(self, frame: int) -> str:
         return self.functions[frame][-1].partition("!")[2] or "app"
 
+    @property
+    def libraries(self) -> list[str]:
+        return [self.library(frame) for frame in range(len(self.functions))]
+
     def is_unnamed(self, frame: int) -> bool:
         return self.functions[frame][0].startswith("app+0x")
 
@@ -43,6 +47,23 @@ def names(parents: list[int], frames: list[int], functions: list[list[str]], **o
 def test_the_innermost_frame_that_is_not_plumbing() -> None:
     functions = [["main"], ["std::string::append(char)"], ["malloc!libc.so.6"]]
     assert names([0, 1, 2], [0, 1, 2], functions) == ["main [app]"] * 3
+
+
+def test_below_named_code_of_a_runtime_its_interpreter_is_plumbing() -> None:
+    functions = [
+        ["start!node"],
+        ["serve![jit]"],
+        ["call!node"],
+        ["resolve_static_call![jit]"],
+        ["deflate!libz.so"],
+        ["arena!node"],
+    ]
+    parents = [0, 1, 2, 2, 4, 1]
+    frames = [0, 1, 2, 3, 4, 5]
+    expected = ["start [node]", *["serve [[jit]]"] * 3, "deflate [libz.so]", "arena [node]"]
+    assert names(parents, frames, functions) == expected
+    across = [0xFFFFFFF5 if frame == 3 else frame for frame in frames]
+    assert names(parents, across, functions) == expected, "a mark between two frames calls nothing"
 
 
 def test_inlined_calls_are_sites_of_their_own() -> None:

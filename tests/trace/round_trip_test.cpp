@@ -252,4 +252,21 @@ TEST(RoundTrip, ProcessorTimeAndRefaultsComeBack) {
   EXPECT_EQ(reader.refaults()[1].weight, 8U);
 }
 
+TEST(RoundTrip, NamesOfCodeComeBack) {
+  const TemporaryFile file("code");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  const Frame frames[] = {{0x1234, Frame::no_module, false}};
+  const CodeName names[] = {{0, "JS:*handle /srv/server.js:14:3"}, {7, ""}};
+  ASSERT_TRUE(writer->write(std::span<const Frame>(frames)));
+  ASSERT_TRUE(writer->write(std::span<const CodeName>(names)));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  ASSERT_EQ(reader.code_names().size(), 2U);
+  EXPECT_EQ(reader.code_names()[0].frame, 0U);
+  EXPECT_EQ(reader.code_names()[0].name, "JS:*handle /srv/server.js:14:3");
+  EXPECT_EQ(reader.code_names()[1].frame, 7U);
+}
+
 }  // namespace heapwright::trace::test

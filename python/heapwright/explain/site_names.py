@@ -44,7 +44,7 @@ def long_site_name(site: Site) -> str:
     """The site with everything that distinguishes it from other sites."""
     parts = []
     for location in site.path:
-        place = f"{location.file}:{location.line} [{location.library}]" if location.file else location.library
+        place = f"{location.place} [{location.library}]" if location.file else location.library
         parts.append(_placed(location.function, place))
     return " < ".join(parts)
 

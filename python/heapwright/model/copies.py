@@ -88,17 +88,19 @@ def _names(
                 *(row[first[frame] : first[frame + 1]] for row in rows), strict=True
             )
         ]
-        if not library or (len(found) == 1 and _is_place(found[0])):
+        if len(found) == 1 and _is_place(found[0]):
             found = []
         if unnamed and pcs:
-            place = f"{unnamed.library(library)}+0x{pcs[frame] - modules[module].start:x}" if found else ""
+            start = modules[module].start if library else 0
+            place = f"{unnamed.library(library)}+0x{pcs[frame] - start:x}" if found else ""
             found = [unnamed.location(location, place) for location in found]
         table.add(found)
     return table.columns(_objects(columns, with_problems=unnamed is None))
 
 
 def _is_place(location: Location) -> bool:
-    return not location.file and location.function.startswith(f"{location.library}+0x")
+    place = f"{location.library}+0x" if location.library else "0x"
+    return not location.file and location.function.startswith(place)
 
 
 def _objects(columns: Mapping[str, Any], with_problems: bool) -> list[tuple[int, int, str]]:

@@ -4,6 +4,9 @@
 A stack's site is its innermost location that is not plumbing. Stacks are a
 tree (a stack is a frame and the stack that called it), so a site is found in
 one step from the caller's.
+
+Below a Python function, or code that a runtime has made and named, the code of
+the interpreter is plumbing: the site is that function, or an extension that it calls.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import NamedTuple
 from heapwright.model import libraries, native
 from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
-from heapwright.model.symbols import Location, Symbols
+from heapwright.model.symbols import RUNTIMES_CODE, Location, Symbols
 
 FRAME_TRUNCATED = 0xFFFFFFF0
 FRAME_TABLE_FULL = 0xFFFFFFF1
@@ -40,6 +43,18 @@ MARKS = {
     FRAME_NO_OBJECT: _NO_OBJECT,
     FRAME_BY_FRAME_POINTER: _BY_FRAME_POINTER,
 }
+
+PYTHON = "[python]"  # src/trace/records.hpp: what the frames of Python functions are in
+
+_OF_RUNTIMES = frozenset((PYTHON, RUNTIMES_CODE))
+_INTERPRETERS = ("libjvm.so", "libnode.so", "libcoreclr.so")
+# Code of a runtime itself among what it has made.
+_STUB = re.compile(
+    r"^(?:Builtin|BytecodeHandler|Stub|Handler|RegExp|WasmWrapper):|\b(?:[Ss]tub|adapters|Blob)\b|Stub\b"
+    r"|^(?:Interpreter|StubRoutines|resolve_\w+_call|native nmethod)\b|Blob$"
+)
+
+_WITHOUT_PYTHON = 1 << 30  # beside a frame's number, of which there are fewer
 
 Path = tuple[Location, ...]
 
@@ -72,8 +87,7 @@ class Site(NamedTuple):
     @property
     def where(self) -> str:
         """file:line, or the library if lines are not known."""
-        location = self.location
-        return f"{location.file}:{location.line}" if location.file else location.library
+        return self.location.place or self.location.library
 
     def __str__(self) -> str:
         return " < ".join(describe(location) for location in self.path)
@@ -82,7 +96,7 @@ class Site(NamedTuple):
 def describe(location: Location) -> str:
     """The location in one line."""
     if location.file:
-        return f"{location.function} {location.file}:{location.line}"
+        return f"{location.function} {location.place}"
     if location.library and not location.function.startswith(f"{location.library}+"):
         return f"{location.function} [{location.library}]"
     return location.function
@@ -128,14 +142,17 @@ class Sites:
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
     used = set(frames[1:])
-    frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
+    frame_paths = _FramePaths(symbols, _plumbing_test(options.skip), _interpreters(parents, frames, symbols))
     if not options.full_stacks:
         frame_paths.skip(funnels(parents, frames, used, frame_paths.of, symbols.is_unnamed))
+    marked = frames
+    if frame_paths.interpreters:
+        marked = _without_python(parents, frames, symbols, frame_paths.interpreters)
     table = _PathTable(max(1, options.depth))
-    own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in used}
-    paths = _stack_paths(parents, frames, own_paths, table)
+    own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in set(marked[1:])}
+    paths = _stack_paths(parents, marked, own_paths, table)
     for stack in _places_of_zeros(paths):
-        paths[stack] = table.number_of(_fallback(stack, parents, frames, frame_paths))
+        paths[stack] = table.number_of(_fallback(stack, parents, marked, frame_paths))
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
     site_of_stack, first_stacks = native.number_sites(groups)
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
@@ -213,6 +230,46 @@ def _places_of_zeros(numbers: array[int]) -> list[int]:
     return places
 
 
+def _interpreters(parents: Sequence[int], frames: Sequence[int], symbols: Symbols) -> frozenset[str]:
+    """The file names of what runs Python functions and the like: of the frames that call one."""
+    known = symbols.libraries
+    if _OF_RUNTIMES.isdisjoint(known):
+        return frozenset()
+    library_of = _libraries_of(frames, symbols)
+    callers = set()
+    for parent, frame in zip(parents[1:], frames[1:], strict=True):
+        if library_of[frame] in _OF_RUNTIMES:
+            caller = parents[parent] if frames[parent] == FRAME_BY_FRAME_POINTER else parent
+            callers.update([library_of[frames[caller]]] if caller else [])
+    if RUNTIMES_CODE in known:
+        callers.add("")  # other code that it has made
+        callers.update(library for library in known if library.startswith(_INTERPRETERS))
+        return frozenset(callers - _OF_RUNTIMES)
+    return frozenset(callers - _OF_RUNTIMES - {""})
+
+
+def _without_python(
+    parents: Sequence[int], frames: Sequence[int], symbols: Symbols, interpreters: frozenset[str]
+) -> array[int]:
+    """The frames, marked where an interpreter runs without a Python function: its start, its arenas."""
+    kind = {
+        frame: (library in _OF_RUNTIMES, library in interpreters and frame not in MARKS)
+        for frame, library in _libraries_of(frames, symbols).items()
+    }
+    is_below = bytearray(len(frames))  # a Python function, or is one
+    marked = array("I", frames)
+    for stack in range(1, len(frames)):
+        is_python, is_of_interpreter = kind[frames[stack]]
+        is_below[stack] = is_python or is_below[parents[stack]]
+        if is_of_interpreter and not is_below[stack]:
+            marked[stack] |= _WITHOUT_PYTHON
+    return marked
+
+
+def _libraries_of(frames: Sequence[int], symbols: Symbols) -> dict[int, str]:
+    return {frame: "" if frame in MARKS else symbols.library(frame) for frame in set(frames[1:])}
+
+
 def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths) -> Path:
     while stack != 0:
         fallback = frame_paths.fallback_of(frames[stack])
@@ -225,9 +282,12 @@ def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_p
 class _FramePaths:
     """For each frame: its non-plumbing locations, and the fallback if a stack has none."""
 
-    def __init__(self, symbols: Symbols, plumbing: Callable[[Location], bool]) -> None:
+    def __init__(
+        self, symbols: Symbols, plumbing: Callable[[Location], bool], interpreters: frozenset[str]
+    ) -> None:
         self._symbols = symbols
         self._plumbing = plumbing
+        self.interpreters = interpreters
         self._known: dict[int, Path] = {}
 
     def skip(self, frames: Iterable[int]) -> None:
@@ -246,13 +306,25 @@ class _FramePaths:
         """The fallback if there is only plumbing; empty for the allocator."""
         if frame in MARKS:
             return (MARKS[frame],)
+        frame &= ~_WITHOUT_PYTHON
         rest = [location for location in self._symbols.locations(frame) if not is_allocator(location)]
         return (_as_site(rest[-1]),) if rest else ()
 
     def _find(self, frame: int) -> Path:
         # By its library if that is enough: getting locations may mean reading debug info.
-        if frame in MARKS or libraries.is_plumbing(self._symbols.library(frame)):
+        if frame in MARKS:
             return ()
+        if frame & _WITHOUT_PYTHON:
+            return self._without_plumbing(frame & ~_WITHOUT_PYTHON)
+        library = self._symbols.library(frame)
+        if library in self.interpreters or libraries.is_plumbing(library):
+            return ()
+        path = self._without_plumbing(frame)
+        if library == RUNTIMES_CODE and path and not path[0].file:
+            return () if _STUB.search(path[0].function) else path
+        return path
+
+    def _without_plumbing(self, frame: int) -> Path:
         locations = self._symbols.locations(frame)
         return tuple([_as_site(location) for location in locations if not self._plumbing(location)])
 

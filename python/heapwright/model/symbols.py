@@ -11,6 +11,9 @@ from heapwright.model.values import clean
 SOURCES = ("none", "dynamic_symbols", "symbol_table", "debug_info")
 
 
+RUNTIMES_CODE = "[jit]"  # the library of code made at run time that its runtime has named
+
+
 class Location(NamedTuple):
     """One source-level frame; file is empty and line 0 where unknown."""
 
@@ -19,6 +22,11 @@ class Location(NamedTuple):
     line: int
     is_inlined: bool
     library: str
+
+    @property
+    def place(self) -> str:
+        """file:line, as far as known."""
+        return f"{self.file}:{self.line}" if self.file and self.line else self.file
 
 
 class SymbolObject(NamedTuple):
@@ -58,10 +66,22 @@ class Symbols:
     def __len__(self) -> int:
         return len(self._columns.first) - 1
 
+    @property
+    def libraries(self) -> Sequence[str]:
+        """The file names of all objects, and RUNTIMES_CODE if there is any."""
+        known = len(self._modules)
+        has_code = any(
+            module >= known and not self._columns.is_address(frame)
+            for frame, module in enumerate(self._module_of_frame)
+        )
+        return [*self._modules, RUNTIMES_CODE] if has_code else self._modules
+
     def library(self, frame: int) -> str:
-        """The file name of the frame's object; empty when it is in none."""
+        """The file name of the frame's object; empty when it is in none that is known."""
         module = self._module_of_frame[frame]
-        return self._modules[module] if module < len(self._modules) else ""
+        if module < len(self._modules):
+            return self._modules[module]
+        return "" if self._columns.is_address(frame) else RUNTIMES_CODE
 
     def locations(self, frame: int) -> list[Location]:
         """The frame's source-level frames, innermost first; never empty."""
@@ -105,6 +125,9 @@ class _Columns:
 
     def has(self, frame: int) -> bool:
         return self.first[frame] != self.first[frame + 1]
+
+    def is_address(self, frame: int) -> bool:
+        return self._strings[self._function[self.first[frame]]].startswith("0x")
 
     def is_unnamed(self, frame: int, library: str) -> bool:
         first = self.first[frame]
