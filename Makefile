@@ -15,7 +15,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-all quick check wheel release bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
+.PHONY: help setup setup-test build run test test-all quick check portable wheel release bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -88,7 +88,16 @@ check: setup-test ## layers, sizes, symbols, documents, formatting, types
 	@$(MAKE) --no-print-directory build .venv/clang-tidy TESTS=ON
 	@.venv/bin/python tools/run_checks.py
 
+portable: setup .venv/tools ## build the programs and libraries in build/portable/ for glibc 2.17 and later (as root)
+	@tools/setup.sh portable
+	@.venv/bin/python tools/older_system.py
+	@cmake --preset portable -DHEAPWRIGHT_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python >build/configure.log 2>&1 || \
+	  { cat build/configure.log; exit 1; }
+	@cmake --build --preset portable -j $(JOBS) -- --quiet
+	@.venv/bin/python tools/check_versions.py --list build/portable/bin build/portable/lib
+
 wheel: setup .venv/tools ## build a stripped manylinux wheel into dist/ and try it
+	@[ $$(id -u) -ne 0 ] || tools/setup.sh portable
 	@tools/build_wheel.sh
 
 release: wheel ## make wheel, Debian packages, tarball, container recipe, sums in dist/; install and use each in a chroot

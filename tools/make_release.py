@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import older_system
 from debian_release import make_packages
 from release_tree import ReleaseError, lay_heap, lay_help, lay_python, notes, project, run, version, when
 
@@ -38,7 +39,8 @@ def make_tarball(work: Path, wheels: list[Path], out: Path) -> Path:
     tree = work / name
     lay_python(tree, wheels)
     lay_help(tree)
-    lay_heap(work / "heap", "/heap", "lib")
+    older = older_system.folder if older_system.folder.is_dir() else None
+    lay_heap(work / "heap", "/heap", "lib", older)
     shutil.copytree(work / "heap/heap", tree, symlinks=True, dirs_exist_ok=True)
     for file in ("README.md", "LICENSE"):
         shutil.copy(project / file, tree)

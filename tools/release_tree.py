@@ -127,12 +127,15 @@ def lay_help(prefix: Path) -> None:
         path.write_text(script, encoding="utf-8")
 
 
-def lay_heap(destination: Path, prefix: str, library_folder: str) -> None:
-    """The heap's library, headers and CMake package, as `cmake --install` lays them out below destination."""
+def lay_heap(destination: Path, prefix: str, library_folder: str, older: Path | None = None) -> None:
+    """The heap's library, headers and CMake package, as `cmake --install` lays them out below destination.
+
+    It is linked against an older system, if there is one (tools/older_system.py).
+    """
     build = project / "build/heap-only"
     options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DHEAPWRIGHT_HEAP_ONLY=ON", "-DHEAPWRIGHT_TESTS=OFF"]
-    folder = f"-DCMAKE_INSTALL_LIBDIR={library_folder}"
-    run("cmake", "-S", project, "-B", build, "-G", "Ninja", *options, folder)
+    options += [f"-DCMAKE_INSTALL_LIBDIR={library_folder}", f"-DHEAPWRIGHT_OLDER_SYSTEM={older or ''}"]
+    run("cmake", "-S", project, "-B", build, "-G", "Ninja", *options)
     run("cmake", "--build", build, "--", "--quiet")
     place = f"DESTDIR={destination}"
     run("env", place, "cmake", "--install", build, "--prefix", prefix)

