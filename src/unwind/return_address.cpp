@@ -2,9 +2,12 @@
 #include "unwind/return_address.hpp"
 
 #include <elf.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "platform/raw_syscall.hpp"
 #include "unwind/call_frame_rules.hpp"
 #include "unwind/loaded_objects.hpp"
 #include "unwind/stack_bounds.hpp"
@@ -16,8 +19,21 @@ namespace {
 
 const std::uint8_t* bytes_at(std::uint64_t address) { return reinterpret_cast<const std::uint8_t*>(address); }
 
-// Code that may be read, page by page: all of an object's; elsewhere only the page of `running`, from which
-// the thread will go on. A runtime's other threads may unmap any other between a check and the reading.
+std::atomic<bool> may_ask_for_copies{false};
+
+// False: not all of it is readable.
+bool copy_memory(std::uint64_t from, std::uint64_t bytes, void* to) {
+  const iovec here{to, bytes};
+  const iovec there{reinterpret_cast<void*>(from), bytes};
+  const long copied =
+      platform::raw_syscall(SYS_process_vm_readv, platform::raw_syscall(SYS_getpid),
+                            platform::raw_argument(&here), 1, platform::raw_argument(&there), 1, 0);
+  return copied == static_cast<long>(bytes);
+}
+
+// Code that may be read: all of an object's; elsewhere only the page of `running`, from which the thread will
+// go on, directly. A runtime's other threads may unmap any other between a check and the reading: the kernel
+// copies from these.
 class Code {
  public:
   Code(std::uint64_t at, std::uint64_t running, const std::atomic<std::uint32_t>* is_confined)
@@ -28,6 +44,15 @@ class Code {
   bool is_in_object() const { return is_in_object_; }
   const LoadedObject& object() const { return object_; }
 
+  // `count` (at most 16) bytes from `address` on; nullptr: they may not be read. Valid until the next call.
+  const std::uint8_t* read(std::uint64_t address, std::uint64_t count) {
+    if (has(address) && has(address + count - 1)) return bytes_at(address);
+    return is_in_object_ ? nullptr : copied(address, count);
+  }
+
+ private:
+  static std::uint64_t page_of(std::uint64_t address) { return address & ~(StackBounds::page_bytes - 1); }
+
   bool has(std::uint64_t address) {
     const std::uint64_t page = page_of(address);
     if (page == known_page_) return true;
@@ -37,14 +62,28 @@ class Code {
     return is_code;
   }
 
- private:
-  static std::uint64_t page_of(std::uint64_t address) { return address & ~(StackBounds::page_bytes - 1); }
+  // With what is before it on its page, for a search backwards.
+  const std::uint8_t* copied(std::uint64_t address, std::uint64_t count) {
+    if (address < copy_begin_ || address + count > copy_end_) {
+      if (!may_ask_for_copies.load(std::memory_order_relaxed)) return nullptr;
+      if (is_confined_ != nullptr && is_confined_->load(std::memory_order_relaxed) != 0) return nullptr;
+      const std::uint64_t end = address + count;
+      const std::uint64_t begin = std::max(page_of(address), end - sizeof copy_);
+      copy_begin_ = begin;
+      copy_end_ = copy_memory(begin, end - begin, copy_) ? end : begin;
+      if (copy_end_ == begin) return nullptr;
+    }
+    return copy_ + (address - copy_begin_);
+  }
 
   const std::atomic<std::uint32_t>* is_confined_;
   std::uint64_t running_page_;
   LoadedObject object_;
   bool is_in_object_ = false;
   std::uint64_t known_page_ = 0;
+  std::uint64_t copy_begin_ = 0;
+  std::uint64_t copy_end_ = 0;
+  std::uint8_t copy_[512];
 };
 
 bool is_prologue(const std::uint8_t* code) {
@@ -59,11 +98,13 @@ bool is_boundary(const std::uint8_t* code) {
   constexpr std::uint8_t ret = 0xc3;
   if (code[0] != ret) return false;
   const bool is_nop =
-      code[1] == 0x90 || code[1] == 0xcc || (code[1] == 0x0f && code[2] == 0x1f) ||
+      code[1] == 0x90 || code[1] == 0xcc || code[1] == 0xf4 || (code[1] == 0x0f && code[2] == 0x1f) ||
       (code[1] == 0x66 && (code[2] == 0x2e || code[2] == 0x66 || code[2] == 0x0f || code[2] == 0x90));
   const bool is_landing = code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e;
   return is_nop || is_landing;
 }
+
+constexpr std::uint64_t longest_call_bytes = 7;
 
 // Bytes of an indirect `call` (ff /2) with this second byte; 0: it is none.
 unsigned indirect_call_bytes(std::uint8_t mod_rm, std::uint8_t next) {
@@ -78,9 +119,10 @@ unsigned indirect_call_bytes(std::uint8_t mod_rm, std::uint8_t next) {
   return mode == 2 ? 6 + index_bytes : 2;
 }
 
-bool follows_indirect_call(std::uint64_t pc) {
-  for (unsigned bytes = 2; bytes <= 7; ++bytes) {
-    const std::uint8_t* code = bytes_at(pc - bytes);
+// `end`: of a call instruction.
+bool follows_indirect_call(const std::uint8_t* end) {
+  for (unsigned bytes = 2; bytes <= longest_call_bytes; ++bytes) {
+    const std::uint8_t* code = end - bytes;
     if (code[0] == 0xff && indirect_call_bytes(code[1], bytes > 2 ? code[2] : 0) == bytes) return true;
   }
   return false;
@@ -94,26 +136,34 @@ bool is_jump_through_table(const std::uint8_t* code) {
   return code[0] == 0xff && code[1] == 0x25;
 }
 
-// Whether a call to `target` may have entered the function without tables in which `called` is.
-bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std::uint32_t>* is_confined) {
-  constexpr std::uint64_t jump_bytes = 11;
+// Whether a call to `target` may have entered the function without tables in which `called` is. may_jump:
+// other code without tables may have jumped on to it.
+bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std::uint32_t>* is_confined,
+               bool may_jump) {
+  constexpr std::uint64_t jump_bytes = 12;
   Code code(target, called, is_confined);
-  if (!code.has(target) || !code.has(target + jump_bytes)) return false;
-  if (is_jump_through_table(bytes_at(target))) return true;
+  const std::uint8_t* const first = code.read(target, jump_bytes);
+  if (first == nullptr) return false;
+  if (is_jump_through_table(first)) return true;
   const bool is_other = code.is_in_object() && is_described(code.object().tables, target);
-  return target < called && !is_other;
+  return (may_jump || target < called) && !is_other;
 }
 
 }  // namespace
 
+void allow_copies_of_code(const session::ProcessBlock& block) noexcept {
+  may_ask_for_copies.store(block.seccomp_at_start == 0, std::memory_order_relaxed);
+}
+
 bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
   constexpr std::uint64_t most_bytes = 1 << 16;
   Code code(pc - 1, pc - 1, is_confined);
-  if (!code.has(pc - 1)) return false;
   // Nothing is read at or beyond pc, whose page may be another one.
-  for (std::uint64_t at = pc - 5; at > pc - most_bytes && code.has(at) && code.has(at + 3); --at) {
-    if (is_prologue(bytes_at(at))) return true;
-    if (is_boundary(bytes_at(at))) return false;
+  constexpr std::uint64_t looked_at_bytes = 5;
+  for (std::uint64_t at = pc - looked_at_bytes; at > pc - most_bytes; --at) {
+    const std::uint8_t* const bytes = code.read(at, looked_at_bytes);
+    if (bytes == nullptr || is_boundary(bytes)) return false;
+    if (is_prologue(bytes)) return true;
   }
   return false;
 }
@@ -124,9 +174,8 @@ std::uint32_t bytes_to_return_address(std::uint64_t pc,
   constexpr std::uint8_t add_to_rsp[] = {0x48, 0x83, 0xc4};
   constexpr std::uint8_t ret = 0xc3;
   Code code(pc, pc, is_confined);
-  if (!code.has(pc) || !code.has(pc + looked_at_bytes - 1)) return 0;
-  const std::uint8_t* const next = bytes_at(pc);
-  if (std::memcmp(next, add_to_rsp, sizeof add_to_rsp) != 0 || next[4] != ret) return 0;
+  const std::uint8_t* const next = code.read(pc, looked_at_bytes);
+  if (next == nullptr || std::memcmp(next, add_to_rsp, sizeof add_to_rsp) != 0 || next[4] != ret) return 0;
   const std::uint32_t bytes = next[3];
   constexpr std::uint32_t most_bytes = 0x78;  // above, it is negative
   return bytes <= most_bytes && bytes % 8 == 0 ? bytes : 0;
@@ -145,18 +194,34 @@ bool is_entry_code(std::uint64_t pc) noexcept {
   return pc - (loader + header.e_entry) < most_loader_bytes;
 }
 
-bool may_return_from(std::uint64_t called, std::uint64_t pc,
-                     const std::atomic<std::uint32_t>* is_confined) noexcept {
-  constexpr std::uint64_t longest_call_bytes = 7;
+bool may_be_return_address(std::uint64_t pc, std::uint64_t running,
+                           const std::atomic<std::uint32_t>* is_confined) noexcept {
+  // Runtimes keep the code that they make together, so that it can call other such code directly.
+  constexpr std::uint64_t region_bytes = 1ULL << 29;
+  Code code(pc - 1, running, is_confined);
+  if (!code.is_in_object() && pc - running + region_bytes >= 2 * region_bytes) return false;
+  const std::uint8_t* const before = code.read(pc - longest_call_bytes, longest_call_bytes);
+  if (before == nullptr) return false;
+  constexpr std::uint8_t direct_call = 0xe8;
+  const std::uint8_t* const end = before + longest_call_bytes;
+  return end[-5] == direct_call || follows_indirect_call(end);
+}
+
+bool may_return_from(std::uint64_t called, std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined,
+                     bool may_jump) noexcept {
   constexpr std::uint64_t direct_call_bytes = 5;
   Code code(pc - 1, pc - 1, is_confined);
-  if (!code.has(pc - 1) || !code.has(pc - longest_call_bytes)) return false;
-  if (*bytes_at(pc - direct_call_bytes) == 0xe8) {
+  const std::uint8_t* const before = code.read(pc - longest_call_bytes, longest_call_bytes);
+  if (before == nullptr) return false;
+  const std::uint8_t* const end = before + longest_call_bytes;
+  if (*(end - direct_call_bytes) == 0xe8) {
     std::int32_t distance;
-    std::memcpy(&distance, bytes_at(pc - direct_call_bytes + 1), sizeof distance);
-    if (may_enter(pc + static_cast<std::uint64_t>(std::int64_t{distance}), called, is_confined)) return true;
+    std::memcpy(&distance, end - direct_call_bytes + 1, sizeof distance);
+    if (may_enter(pc + static_cast<std::uint64_t>(std::int64_t{distance}), called, is_confined, may_jump)) {
+      return true;
+    }
   }
-  return follows_indirect_call(pc);
+  return follows_indirect_call(end);
 }
 
 }  // namespace heapwright::unwind

@@ -6,7 +6,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "session/layout.hpp"
+
 namespace heapwright::unwind {
+
+// Code in no object and on another page than the one that runs is copied by the kernel, unless the process
+// began under a seccomp filter: that may kill it for this call.
+void allow_copies_of_code(const session::ProcessBlock& block) noexcept;
 
 // `pc`: a return address. Whether its function began with `push %rbp; mov %rsp, %rbp`.
 bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
@@ -20,9 +26,15 @@ std::uint32_t bytes_to_return_address(std::uint64_t pc,
 // called.
 bool is_entry_code(std::uint64_t pc) noexcept;
 
+// Whether a word that was found on the stack of the function in which `running` is follows a call
+// instruction, in an object or in the region of that function.
+bool may_be_return_address(std::uint64_t pc, std::uint64_t running,
+                           const std::atomic<std::uint32_t>* is_confined) noexcept;
+
 // Whether `pc` follows a call instruction, in executable memory, that may have called the function in which
-// `called` is. Memory of no loaded object is taken for executable if it is readable.
-bool may_return_from(std::uint64_t called, std::uint64_t pc,
-                     const std::atomic<std::uint32_t>* is_confined) noexcept;
+// `called` is. may_jump: it may have called other code without tables, which jumped on to the function.
+// Memory of no loaded object is taken for executable if it is readable.
+bool may_return_from(std::uint64_t called, std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined,
+                     bool may_jump) noexcept;
 
 }  // namespace heapwright::unwind

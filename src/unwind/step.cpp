@@ -29,8 +29,24 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
 // A frame record farther above the stack pointer is not that of a function that is running.
 constexpr std::uint64_t max_frame_bytes = 1 << 20;
 
+// Whether nothing between the stack pointer and the frame record can be a return address: then the record is
+// that of the function that runs, and not of one further out. What was left there by earlier calls may look
+// like one, and end the stack early.
+bool is_record_of_running(WalkPoint& point, const OwnStack& own, std::uint64_t record) {
+  constexpr std::uint64_t most_bytes = 4096;
+  const std::uint64_t called = point.at.key & session::pc_mask;
+  if (record - point.at.sp > most_bytes) return false;
+  for (std::uint64_t slot = point.at.sp; slot < record; slot += 8) {
+    std::uint64_t word = 0;
+    if (!point.bounds.load(slot, word)) return false;
+    if (!is_program_address(word)) continue;
+    if (may_be_return_address(word, called, own.is_confined)) return false;
+  }
+  return true;
+}
+
 // By the frame record at RBP, the caller's RBP and the return address; only if all of it holds.
-bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own) {
+bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own, bool is_in_object) {
   Registers& at = point.at;
   const std::uint64_t record = at.rbp;
   std::uint64_t caller_rbp = 0;
@@ -38,10 +54,17 @@ bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own) {
   at.pc_slot = 0;
   if (record < at.sp || record - at.sp >= max_frame_bytes) return false;
   if (!point.bounds.load(record, caller_rbp) || !point.bounds.load(record + 8, pc)) return false;
+  // Memory of no object has no order of functions that is known: what was found before the code may be
+  // another's.
+  const bool is_certain = is_in_object || is_record_of_running(point, own, record);
   const std::uint64_t called = at.key;
+  const bool is_pc = is_certain && is_program_address(pc) &&
+                     (may_return_from(called, pc, own.is_confined, !is_in_object) ||
+                      (is_in_object && is_record_of_running(point, own, record) &&
+                       may_return_from(called, pc, own.is_confined, true)));
   at.pc_slot = record + 8;
   at.key = pc;
-  if (!is_program_address(pc) || !may_return_from(called, pc, own.is_confined)) return false;
+  if (!is_pc) return false;
   at.sp = record + 16;
   at.rbp = caller_rbp;
   return true;
@@ -52,7 +75,7 @@ bool step_before_return(WalkPoint& point, const OwnStack& own, Rule rule) {
   const std::uint64_t called = point.at.key;
   point.result = StepResult::caller;
   step_to(point, rule, point.at.sp + static_cast<std::uint64_t>(rule.cfa_offset()));
-  return point.result == StepResult::caller && may_return_from(called, point.at.key, own.is_confined);
+  return point.result == StepResult::caller && may_return_from(called, point.at.key, own.is_confined, false);
 }
 
 WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
@@ -63,7 +86,9 @@ WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
     point.result = rule.has_no_tables() ? StepResult::no_tables : StepResult::unfollowable;
   }
   const bool has_frame_pointer = (rule.traits() & Rule::by_frame_pointer) != 0;
-  if (has_frame_pointer && step_by_frame_pointer(point, own)) point.result = StepResult::caller;
+  if (has_frame_pointer && step_by_frame_pointer(point, own, rule.type() != RuleType::no_object)) {
+    point.result = StepResult::caller;
+  }
   if (rule.type() == RuleType::no_object && rule.rbp_source() == RbpSource::unchanged) {
     if (!step_before_return(point, own, rule)) point.result = StepResult::no_object;
   }

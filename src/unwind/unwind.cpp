@@ -10,6 +10,7 @@
 #include "unwind/loaded_objects.hpp"
 #include "unwind/node_table.hpp"
 #include "unwind/pc_table.hpp"
+#include "unwind/return_address.hpp"
 #include "unwind/step.hpp"
 #include "unwind/thread_stack.hpp"
 
@@ -245,6 +246,7 @@ ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept {
   stack->own =
       find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)), &tables.block->is_confined);
   stack->epoch = module_epoch();
+  allow_copies_of_code(*tables.block);
   return stack;
 }
 

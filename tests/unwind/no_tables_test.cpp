@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Stacks through functions that the compiler gave no unwind tables.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <initializer_list>
 
 #include "bare.hpp"
 #include "witness.hpp"
@@ -70,6 +74,86 @@ TEST(NoTables, StoredFramesAreCheckedAgain) {
     run(frameless_call, round % 3);
     EXPECT_EQ(found.count, 2U);
   }
+}
+
+// Code in no object that calls capture_made(). Written from `at` on, in three pages.
+class MadeCode {
+ public:
+  explicit MadeCode(std::size_t at) : at_(at) {
+    memory_ = static_cast<unsigned char*>(
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memset(memory_, 0x90, bytes);
+  }
+  ~MadeCode() { munmap(memory_, bytes); }
+  MadeCode(const MadeCode&) = delete;
+  MadeCode& operator=(const MadeCode&) = delete;
+
+  MadeCode& put(std::initializer_list<unsigned char> code) {
+    for (const unsigned char byte : code) memory_[at_++] = byte;
+    return *this;
+  }
+  MadeCode& skip(std::size_t nops) {
+    at_ += nops;
+    return *this;
+  }
+  MadeCode& put_call(void (*callee)()) {
+    put({0x48, 0xb8});
+    std::memcpy(memory_ + at_, &callee, sizeof callee);
+    at_ += sizeof callee;
+    return put({0xff, 0xd0});
+  }
+  [[gnu::noinline]] void run(std::size_t from) const {
+    ASSERT_EQ(mprotect(memory_, bytes, PROT_READ | PROT_EXEC), 0);
+    void (*code)();
+    void* const start = memory_ + from;
+    std::memcpy(&code, &start, sizeof code);
+    code();
+    KEEP(code);
+  }
+
+ private:
+  static constexpr std::size_t bytes = 3 * 4096;
+  unsigned char* memory_;
+  std::size_t at_;
+};
+
+[[gnu::noinline]] void capture_made() {
+  decode(TestProcess::current->block(), capture_here(), found);
+  KEEP(found.count);
+}
+
+TEST(MadeCode, AFunctionLongerThanAPageIsFollowed) {
+  TestProcess process;
+  MadeCode code(16);
+  code.put({0x55, 0x48, 0x89, 0xe5}).skip(5000).put_call(capture_made).put({0x90, 0x5d, 0xc3});
+  code.run(16);
+  EXPECT_EQ(found.by_frame_pointer, 1U);
+  EXPECT_GT(found.count, 6U);
+  EXPECT_FALSE(found.is_truncated);
+}
+
+// What looks like its prologue is the end of another function; RBP is that of its caller, which would be
+// missing.
+TEST(MadeCode, AFrameOfAFunctionFurtherOutIsNotTaken) {
+  TestProcess process;
+  MadeCode code(16);
+  code.put({0x55, 0x48, 0x89, 0xe5}).skip(28);  // the other one
+  code.put({0x48, 0x83, 0xec, 8}).put_call(capture_made).put({0x90, 0x48, 0x83, 0xc4, 8, 0xc3});
+  void (MadeCode::*const volatile run)(std::size_t) const = &MadeCode::run;
+  (code.*run)(48);  // by an indirect call, which may lead anywhere
+  EXPECT_EQ(found.by_frame_pointer, 0U);
+  EXPECT_TRUE(found.is_truncated);
+  EXPECT_EQ(found.mark, session::mark_no_object);
+}
+
+TEST(MadeCode, ThatOnlyReturnsSaysWhereTo) {
+  TestProcess process;
+  MadeCode code(16);
+  code.put({0x48, 0x83, 0xec, 0x18}).put_call(capture_made).put({0x48, 0x83, 0xc4, 0x18, 0xc3});
+  code.run(16);
+  EXPECT_EQ(found.by_frame_pointer, 0U);
+  EXPECT_GT(found.count, 6U);
+  EXPECT_FALSE(found.is_truncated);
 }
 
 }  // namespace

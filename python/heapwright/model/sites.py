@@ -320,13 +320,16 @@ class _FramePaths:
         if library in self.interpreters or libraries.is_plumbing(library):
             return ()
         path = self._without_plumbing(frame)
-        if library == RUNTIMES_CODE and path and not path[0].file:
-            return () if _STUB.search(path[0].function) else path
-        return path
+        return () if library == RUNTIMES_CODE and path and _is_of_runtime(path[0]) else path
 
     def _without_plumbing(self, frame: int) -> Path:
         locations = self._symbols.locations(frame)
         return tuple([_as_site(location) for location in locations if not self._plumbing(location)])
+
+
+def _is_of_runtime(location: Location) -> bool:
+    """Not of the program: node's own functions in JavaScript, and stubs."""
+    return location.file.startswith("node:") or (not location.file and bool(_STUB.search(location.function)))
 
 
 def _as_site(location: Location) -> Location:
