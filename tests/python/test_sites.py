@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from heapwright.model.funnels import MIN_CALLERS, MIN_CALLERS_BY_NAME
+from heapwright.model.made_code import unnamed_code
 from heapwright.model.sites import FRAME_TABLE_FULL, FRAME_TRUNCATED, SiteOptions, group
 from heapwright.model.symbols import Location
 from hypothesis import given
@@ -64,6 +65,25 @@ def test_below_named_code_of_a_runtime_its_interpreter_is_plumbing() -> None:
     assert names(parents, frames, functions) == expected
     across = [0xFFFFFFF5 if frame == 3 else frame for frame in frames]
     assert names(parents, across, functions) == expected, "a mark between two frames calls nothing"
+
+
+def test_a_runtime_that_names_no_code_can_be_told_to() -> None:
+    symbols = FakeSymbols([["main"], ["0x7f00"], ["malloc!libc.so.6"]])
+
+    def line(allocations: list[int], runtime: str, symbols: FakeSymbols = symbols) -> list[str]:
+        parents, frames = [0, 0, 1, 2, 1], [0, 0, 1, 2, 0xFFFFFFF4]
+        return unnamed_code(parents, frames, [False, True, False], allocations, symbols, runtime)  # type: ignore[arg-type]
+
+    (said,) = line([0, 94, 2, 3, 1], "JavaScript")
+    assert said == (
+        "5 % of allocations come through code that JavaScript made at run time: "
+        "node --perf-basic-prof --interpreted-frames-native-stack gives its functions names"
+    )
+    assert line([0, 95, 2, 2, 1], "JavaScript") == []
+    assert line([0, 0, 0, 0, 0], "JavaScript") == []
+    assert line([0, 0, 0, 9, 0], "Go") == []
+    assert "DOTNET_PerfMapEnabled=1" in line([0, 0, 0, 9, 0], "", FakeSymbols([["a!libcoreclr.so"]]))[0]
+    assert line([0, 0, 0, 9, 0], "Java", FakeSymbols([["run![jit]"]])) == [], "it has named some"
 
 
 def test_inlined_calls_are_sites_of_their_own() -> None:

@@ -35,7 +35,10 @@ def record(report: Report) -> Answer:
         "dropped": completeness.dropped,
         "sequence_gaps": completeness.sequence_gaps,
         "reasons": list(completeness.reasons),
-        "cut_stacks": report.trace.cut_stacks(report.facts).lines(),
+        "cut_stacks": [
+            *report.trace.cut_stacks(report.facts).lines(),
+            *report.trace.unnamed_code(report.facts),
+        ],
     }
 
 

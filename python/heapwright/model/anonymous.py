@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
+from collections.abc import Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
@@ -181,6 +182,11 @@ class _AnonymousSymbols(Symbols):
 
     def __len__(self) -> int:
         return len(self._named)
+
+    @property
+    def libraries(self) -> Sequence[str]:
+        """As they are: to tell kinds of code."""
+        return self._named.libraries
 
     def library(self, frame: int) -> str:
         return self._names.hashed("library", self._named.library(frame))

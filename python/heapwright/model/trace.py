@@ -15,6 +15,7 @@ from heapwright.model import native
 from heapwright.model import sites as site_groups
 from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
 from heapwright.model.holder_names import renamed
+from heapwright.model.made_code import unnamed_code
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -260,6 +261,18 @@ class Trace:
         tree = self.stack_columns
         allocations = None if facts is None else facts.stacks["allocations"]
         return cut_stacks(tree["parent"].tolist(), tree["frame"].tolist(), self._library_of, allocations)
+
+    def unnamed_code(self, facts: Facts) -> list[str]:
+        """What would name code that a runtime made, if much is allocated through it: at most one line."""
+        tree, known = self.stack_columns, len(self.modules)
+        return unnamed_code(
+            tree["parent"].tolist(),
+            tree["frame"].tolist(),
+            [module >= known for module in self.frame_columns["module"].tolist()],
+            facts.stacks["allocations"],
+            self.symbols(),
+            self.metadata.condition_values.get("runtime", ""),
+        )
 
     def why_cut(self) -> list[str]:
         """By stack, why it did not reach its outermost frame; empty: it did."""
