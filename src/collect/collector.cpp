@@ -46,6 +46,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   if (options.follow_children) flags |= session::follow_children;
   if (options.drops_when_full) flags |= session::drop_when_full;
   if (options.stacks) flags |= session::record_stacks;
+  if (!options.python) flags |= session::skip_python;
   if (options.residency) flags |= session::scan_residency;
   if (options.snapshots.at_end) flags |= session::snapshot_at_end;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;

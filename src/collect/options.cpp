@@ -27,6 +27,7 @@ const char help_text[] =
   --children          record the program's child processes as well
   --free-stacks       keep the call stack of every release
   --no-stacks         keep no call stacks
+  --no-python         keep no Python functions in call stacks
   --no-durations      do not time the calls
   --no-residency      do not scan which pages are resident
   --no-kernel-events  do not record page faults and waits within calls
@@ -172,6 +173,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--no-stop", [](Options& o) { o.runs_during_snapshots = true; }},
       {"--unaligned", [](Options& o) { o.unaligned_pointers = true; }},
       {"--no-stacks", [](Options& o) { o.stacks = false; }},
+      {"--no-python", [](Options& o) { o.python = false; }},
       {"--no-durations", [](Options& o) { o.durations = false; }},
       {"--no-residency", [](Options& o) { o.residency = false; }},
       {"--no-kernel-events", [](Options& o) { o.kernel_events = false; }},

@@ -32,6 +32,7 @@ struct Options {
   bool free_stacks = false;
   bool durations = true;
   bool stacks = true;
+  bool python = true;  // stacks have its frames
   bool residency = true;
   bool kernel_events = true;
   SnapshotWishes snapshots;

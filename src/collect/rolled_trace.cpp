@@ -98,6 +98,7 @@ bool RolledTrace::Making::find_living(const std::vector<EventChunk>& chunks) {
 void RolledTrace::Making::write_tables(trace::Writer& writer) const {
   writer.write(std::span<const trace::Module>(old_.modules()));
   writer.write(std::span<const trace::Frame>(old_.frames()));
+  writer.write(std::span<const trace::PythonFrame>(old_.python_frames()));
   writer.write(std::span<const trace::StackNode>(old_.stacks()).subspan(1));
   writer.write(std::span<const trace::Switch>(old_.switches()));
   const auto is_before = [this](const auto& one) { return one.time_ns < from_ns_; };

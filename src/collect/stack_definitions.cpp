@@ -13,8 +13,8 @@ using session::ModuleEntry;
 
 namespace {
 
-// The deepest stack of an intact recorder: 128 frames, and a mark beyond each.
-constexpr std::size_t deepest_walk = 288;
+// The deepest stack of an intact recorder: 128 frames, a mark beyond each, and 128 of Python.
+constexpr std::size_t deepest_walk = 416;
 static_assert(session::mark_by_frame_pointer - session::mark_truncated ==
               trace::frame_by_frame_pointer - trace::frame_truncated);
 constexpr std::uint32_t module_ready = 2;
@@ -76,6 +76,9 @@ std::uint32_t StackDefinitions::truncated_stack_id() {
 }
 
 std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
+  if (frame_number >= session::first_python_frame) {
+    return python_frame_id(frame_number - session::first_python_frame);
+  }
   if (frame_number >= session::pc_table_slots) {
     const std::uint32_t mark = frame_number - session::mark_truncated;
     return mark < session::mark_count ? trace::frame_truncated + mark : trace::frame_truncated;
@@ -94,6 +97,47 @@ std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
   pending_frames.push_back(frame);
   frame_ids_.insert(frame_number, frame_count_);
   return frame_count_++;
+}
+
+std::uint32_t StackDefinitions::python_frame_id(std::uint32_t slot) {
+  if (slot >= session::python_position_slots) return trace::frame_truncated;
+  const std::uint32_t known = frame_ids_.find(session::first_python_frame + slot);
+  if (known != NumberMap::absent) return known;
+  const std::uint64_t place = block_.python.positions[slot].place.load(std::memory_order_acquire);
+  const auto [entry, is_new] = python_frames_.try_emplace(place, frame_count_);
+  if (is_new) add_python_frame(place);
+  frame_ids_.insert(session::first_python_frame + slot, entry->second);
+  return entry->second;
+}
+
+// `place`: as in session::PythonPosition.
+void StackDefinitions::add_python_frame(std::uint64_t place) {
+  const std::uint64_t function = place >> 32;
+  trace::PythonFrame named;
+  named.frame = frame_count_++;
+  named.line = static_cast<std::uint32_t>(place);
+  if (function != 0 && function <= session::max_python_functions) {
+    const session::PythonFunction& texts = block_.python.functions[function - 1];
+    named.function = text_of(texts.name);
+    named.file = text_of(texts.file);
+  }
+  trace::Frame frame;
+  frame.module = python_module();
+  frame.pc = trace::python_module_start + python_frames_.size();
+  frame.is_exact = true;
+  pending_frames.push_back(frame);
+  pending_python_frames.push_back(std::move(named));
+}
+
+std::uint32_t StackDefinitions::python_module() {
+  if (python_module_ != trace::Frame::no_module) return python_module_;
+  trace::Module module;
+  module.start = trace::python_module_start;
+  module.end = module.start + session::python_position_slots + 1;
+  module.bias = module.start;
+  module.path = trace::python_module_path;
+  pending_modules.push_back(std::move(module));
+  return python_module_ = module_count_++;
 }
 
 // Several modules may have been at one address, one after the other: the recorder says which one.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ class StackDefinitions {
   // Definitions to write, in this order, before any event that uses them.
   std::vector<trace::Module> pending_modules;
   std::vector<trace::Frame> pending_frames;
+  std::vector<trace::PythonFrame> pending_python_frames;
   std::vector<trace::StackNode> pending_stacks;
   std::vector<LooseFrame> loose_frames;  // all so far
 
@@ -56,6 +58,9 @@ class StackDefinitions {
   std::uint32_t define_stack(std::uint32_t node);
   std::uint32_t truncated_stack_id();
   std::uint32_t frame_id(std::uint32_t frame_number);
+  std::uint32_t python_frame_id(std::uint32_t slot);
+  void add_python_frame(std::uint64_t place);
+  std::uint32_t python_module();
   std::uint32_t module_of(std::uint32_t frame_number) const noexcept;
   void read_module(std::uint32_t index);
 
@@ -67,7 +72,9 @@ class StackDefinitions {
   std::uint32_t frame_count_ = 0;
   std::uint32_t truncated_stack_id_ = 0;
   std::uint32_t module_count_ = 0;
-  std::vector<SeenModule> modules_;  // by slot in the session
+  std::uint32_t python_module_ = trace::Frame::no_module;
+  std::map<std::uint64_t, std::uint32_t> python_frames_;  // by function and line
+  std::vector<SeenModule> modules_;                       // by slot in the session
   std::uint32_t first_unread_module_ = 0;
   // The trace identifies a module by (start, loaded_ns): a corrupted table must not name the same one twice.
   std::set<std::pair<std::uint64_t, std::uint64_t>> module_keys_;

@@ -61,9 +61,11 @@ void TraceFile::write(const trace::HeapGraph& graph) {
 void TraceFile::write_definitions(StackDefinitions& definitions) {
   write_in_parts<trace::Module>(definitions.pending_modules);
   write_in_parts<trace::Frame>(definitions.pending_frames);
+  write_in_parts<trace::PythonFrame>(definitions.pending_python_frames);
   write_in_parts<trace::StackNode>(definitions.pending_stacks);
   definitions.pending_modules.clear();
   definitions.pending_frames.clear();
+  definitions.pending_python_frames.clear();
   definitions.pending_stacks.clear();
 }
 

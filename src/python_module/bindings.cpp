@@ -98,6 +98,7 @@ void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb:
   options.debug_root = string_of(debug_root);
   options.depths = unpacked<symbolize::Depth>(depths);
   options.names = reader->names();
+  options.python_frames = reader->python_frames();
   options.code_names = reader->code_names();
   new (reading) SymbolReading([reader, options](const SymbolReading::Report& report) mutable {
     options.on_progress = report;

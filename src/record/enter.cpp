@@ -59,7 +59,8 @@ void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
 [[gnu::cold, gnu::noinline]] void recover(ThreadRecorder& thread) noexcept {
   if (thread.activity == Activity::recorder) {
     std::memset(thread.stack, 0, unwind::thread_stack_bytes());
-    thread.stack = unwind::begin_thread(process.tables, thread.stack);
+    thread.stack =
+        unwind::begin_thread(process.tables, thread.stack, thread.lane->recorder_state + python_offset);
   }
   thread.activity = Activity::recorder;
   emit_failure(thread, nullptr);

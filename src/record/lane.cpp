@@ -112,13 +112,14 @@ std::uint32_t own_thread_id() noexcept {
     return nullptr;
   }
   Lane& lane = *lane_at(index);
-  std::memset(lane.recorder_state, 0, sizeof lane.recorder_state);
+  std::memset(lane.recorder_state, 0, python_offset);
   auto* thread = reinterpret_cast<ThreadRecorder*>(lane.recorder_state);
   thread->lane = &lane;
   thread->ring_mask = session::ring_slots_of(index) - 1;
   thread->limit = (thread->ring_mask + 1) / 2;
   thread->sampling.random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
-  thread->stack = unwind::begin_thread(process.tables, lane.recorder_state + stack_offset);
+  thread->stack = unwind::begin_thread(process.tables, lane.recorder_state + stack_offset,
+                                       lane.recorder_state + python_offset);
   begin_lane(lane, own_thread_id(), platform::read_ticks(process.ticks_are_tsc), __builtin_frame_address(0));
   if (has_exit_key) pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));
   return thread;

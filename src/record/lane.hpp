@@ -8,6 +8,7 @@
 #include "record/process.hpp"
 #include "record/ring.hpp"
 #include "record/sample_interval.hpp"
+#include "unwind/python_frames.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::record {
@@ -43,9 +44,11 @@ struct ThreadRecorder {
   ThreadRecorder* stands_for;
 };
 
-// Lane::recorder_state: the thread's recorder, its stand-in, its stack.
+// Lane::recorder_state: the thread's recorder, its stand-in, its stack, its Python frames.
 inline constexpr std::size_t stand_in_offset = 128;
 inline constexpr std::size_t stack_offset = 256;
+inline constexpr std::size_t python_offset = 16384 - 256;
+static_assert(python_offset + unwind::python_stack_bytes <= session::lane_state_bytes);
 static_assert(sizeof(ThreadRecorder) <= 128);
 
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;

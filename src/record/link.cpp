@@ -16,6 +16,7 @@
 #include "record/allocator_name.hpp"
 #include "record/lane.hpp"
 #include "record/process.hpp"
+#include "record/python.hpp"
 #include "record/real_functions.hpp"
 #include "record/sampling.hpp"
 #include "record/session_link.hpp"
@@ -174,7 +175,8 @@ Mode link() noexcept {
                     .nodes = &process.nodes,
                     .modules = &process.modules,
                     .max_frames = control->max_frames,
-                    .ticks_are_tsc = process.ticks_are_tsc};
+                    .ticks_are_tsc = process.ticks_are_tsc,
+                    .interpreter = &process.interpreter};
   remember_ids();
   describe_process(*block);
   if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
@@ -182,6 +184,8 @@ Mode link() noexcept {
     return Mode::dormant;
   }
   begin_lanes(is_fork_child, process.first_lane);
+  forget_interpreter_tables();
+  use_interpreter();
   block->state.store(session::process_live, std::memory_order_release);
   if (control->collector_sleeps.exchange(0) != 0) platform::futex_wake(control->collector_sleeps);
   return Mode::active;

@@ -22,13 +22,14 @@ std::uint32_t old_hash_of(const char* name) noexcept {
   return hash;
 }
 
-bool is_function(const LoadedSymbols& object, const Elf64_Sym& symbol, const char* name) noexcept {
-  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+bool is_meant(const LoadedSymbols& object, const Elf64_Sym& symbol, const char* name,
+              unsigned type) noexcept {
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && ELF64_ST_TYPE(symbol.st_info) == type &&
          std::strcmp(object.strings + symbol.st_name, name) == 0;
 }
 
 // [buckets][first symbol][bloom words][bloom shift], bloom, buckets, chains.
-const Elf64_Sym* find_by_gnu_hash(const LoadedSymbols& object, const char* name) noexcept {
+const Elf64_Sym* find_by_gnu_hash(const LoadedSymbols& object, const char* name, unsigned type) noexcept {
   const std::uint32_t* table = object.gnu_hash;
   const std::uint32_t bucket_count = table[0];
   const std::uint32_t first_symbol = table[1];
@@ -44,14 +45,14 @@ const Elf64_Sym* find_by_gnu_hash(const LoadedSymbols& object, const char* name)
   if (index < first_symbol) return nullptr;
   for (;; ++index) {
     const std::uint32_t chain = chains[index - first_symbol];
-    if ((chain | 1) == (hash | 1) && is_function(object, object.symbols[index], name)) {
+    if ((chain | 1) == (hash | 1) && is_meant(object, object.symbols[index], name, type)) {
       return object.symbols + index;
     }
     if ((chain & 1) != 0) return nullptr;
   }
 }
 
-const Elf64_Sym* find_by_old_hash(const LoadedSymbols& object, const char* name) noexcept {
+const Elf64_Sym* find_by_old_hash(const LoadedSymbols& object, const char* name, unsigned type) noexcept {
   const std::uint32_t* table = object.old_hash;
   const std::uint32_t bucket_count = table[0];
   if (bucket_count == 0) return nullptr;
@@ -59,7 +60,7 @@ const Elf64_Sym* find_by_old_hash(const LoadedSymbols& object, const char* name)
   const std::uint32_t* chains = buckets + bucket_count;
   std::uint32_t index = buckets[old_hash_of(name) % bucket_count];
   for (; index != STN_UNDEF; index = chains[index]) {
-    if (is_function(object, object.symbols[index], name)) return object.symbols + index;
+    if (is_meant(object, object.symbols[index], name, type)) return object.symbols + index;
   }
   return nullptr;
 }
@@ -120,10 +121,10 @@ LoadedSymbols::LoadedSymbols(const dl_phdr_info& object) noexcept : base(object.
   if (linkage != nullptr) linkage_relocations = {linkage, linkage_bytes / sizeof *linkage};
 }
 
-const Elf64_Sym* LoadedSymbols::find_function(const char* name) const noexcept {
+const Elf64_Sym* LoadedSymbols::find(const char* name, unsigned type) const noexcept {
   if (symbols == nullptr || strings == nullptr) return nullptr;
-  if (gnu_hash != nullptr) return find_by_gnu_hash(*this, name);
-  return old_hash == nullptr ? nullptr : find_by_old_hash(*this, name);
+  if (gnu_hash != nullptr) return find_by_gnu_hash(*this, name, type);
+  return old_hash == nullptr ? nullptr : find_by_old_hash(*this, name, type);
 }
 
 }  // namespace heapwright::record

@@ -25,11 +25,15 @@ struct LoadedSymbols {
   // Reads what the loader has mapped; empty for an object without dynamic symbols.
   explicit LoadedSymbols(const dl_phdr_info& object) noexcept;
 
-  // A function defined by the object; nullptr: none.
-  const Elf64_Sym* find_function(const char* name) const noexcept;
+  // A function or a variable defined by the object; nullptr: none.
+  const Elf64_Sym* find_function(const char* name) const noexcept { return find(name, STT_FUNC); }
+  const Elf64_Sym* find_variable(const char* name) const noexcept { return find(name, STT_OBJECT); }
   void* address_of(const Elf64_Sym& symbol) const noexcept {
     return reinterpret_cast<void*>(base + symbol.st_value);
   }
+
+ private:
+  const Elf64_Sym* find(const char* name, unsigned type) const noexcept;
 };
 
 }  // namespace heapwright::record

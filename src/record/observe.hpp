@@ -98,13 +98,14 @@ template <typename Usable = UsableOfProcess>
   leave(thread);
 }
 
-// A call that is an event but neither allocates nor frees a heap block.
+// A call that is an event but neither allocates nor frees a heap block. Of mappings, the interpreter is the
+// caller.
 [[gnu::always_inline]] inline void finish_other(ThreadRecorder& thread, const void* frame, Call call,
                                                 std::uint64_t begin_ticks) noexcept {
   call.begin_ticks = begin_ticks;
   call.duration_ticks = process.durations ? now_ticks() - begin_ticks : 0;
   thread.activity = Activity::recorder;
-  call.stack_node = process.stacks ? stack_at(thread, frame) : 0;
+  call.stack_node = process.stacks ? unwind::capture_native(process.tables, *thread.stack, frame) : 0;
   emit(thread, call);
   leave(thread);
 }

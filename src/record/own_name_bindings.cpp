@@ -9,6 +9,7 @@
 #include "platform/raw_syscall.hpp"
 #include "record/loaded_symbols.hpp"
 #include "record/own_names.hpp"
+#include "record/python.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -105,6 +106,7 @@ int look_for_families(dl_phdr_info* info, std::size_t, void* data) noexcept {
   if (is_known) return 0;
   const LoadedSymbols object(*info);
   if (is_own(object)) return 0;
+  note_interpreter(object);
   for (std::size_t family = 0; family < family_count; ++family) {
     look.has_bound |= bind_family(*info, object, static_cast<Family>(family));
   }
@@ -159,6 +161,7 @@ void bind_own_names() noexcept {
   Look look;
   if (dl_iterate_phdr(look_for_families, &look) != 0) return;
   seen = look.now;
+  use_interpreter();
   if (look.has_bound) dl_iterate_phdr(point_callers, nullptr);
 }
 

@@ -7,8 +7,8 @@
 
 namespace heapwright::record {
 
-// Binds what was loaded since the last look. Takes the loader's lock briefly: call only while the program
-// itself is in the loader, or starts.
+// Binds what was loaded since the last look, and finds a CPython (record/python.hpp). Takes the loader's lock
+// briefly: call only while the program itself is in the loader, or starts.
 void bind_own_names() noexcept;
 
 // The next dlsym in the process. Takes the loader's lock briefly.

@@ -9,6 +9,7 @@
 
 #include "platform/process_link.hpp"
 #include "session/layout.hpp"
+#include "unwind/interpreter.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::record {
@@ -25,6 +26,7 @@ struct Process {
   unwind::Tables tables;
   unwind::MappedPart nodes;
   unwind::MappedPart modules;
+  unwind::Interpreter interpreter;
   bool ticks_are_tsc;
   bool durations;
   bool stacks;

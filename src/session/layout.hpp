@@ -74,6 +74,28 @@ inline constexpr std::uint32_t mark_no_object = pc_table_slots + 4;
 inline constexpr std::uint32_t mark_by_frame_pointer = pc_table_slots + 5;
 inline constexpr std::uint32_t mark_count = 6;
 
+// Positions in Python code, for frames of CPython: open addressing, append only, as the pc table. The frame
+// number of a slot is first_python_frame + its index, beyond the marks.
+struct PythonPosition {
+  std::atomic<std::uint64_t> key;    // hash of a code object's contents and an instruction in it; 0: free
+  std::atomic<std::uint64_t> place;  // (index of the function + 1) << 32 | line; 0: not yet known
+};
+// A code object's texts in UTF-8, cut to their room: a file's path at its beginning.
+struct PythonFunction {
+  char name[160];
+  char file[352];
+};
+inline constexpr std::uint32_t python_position_slots = 1U << 16;
+inline constexpr std::uint32_t max_python_functions = 1U << 14;
+inline constexpr std::uint32_t first_python_frame = 1U << 20;
+static_assert(first_python_frame > mark_by_frame_pointer);
+struct PythonTables {
+  std::atomic<std::uint32_t> position_count;
+  std::atomic<std::uint32_t> function_count;  // may exceed max_python_functions
+  alignas(4096) PythonPosition positions[python_position_slots];
+  alignas(4096) PythonFunction functions[max_python_functions];
+};
+
 // Loaded objects, in order of discovery. Written by the thread that claims
 // the slot (state 0 -> 1 by CAS), then published (1 -> 2).
 struct ModuleEntry {
@@ -104,7 +126,7 @@ inline constexpr std::uint32_t whole_ring_lanes = 32;
 constexpr std::uint64_t ring_slots_of(std::uint32_t lane_index) noexcept {
   return lane_index < whole_ring_lanes ? lane_ring_slots : small_ring_slots;
 }
-inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
+inline constexpr std::size_t lane_state_bytes = 32768 - 256;  // the recorder's own per-thread state
 
 // The recorder's own time is measured in one of self_cost_interval calls.
 inline constexpr std::uint64_t self_cost_interval = 1024;
@@ -214,6 +236,7 @@ struct ProcessBlock {
   alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
   alignas(4096) ModuleEntry modules[max_modules];
+  alignas(4096) PythonTables python;  // mapped by a process with a CPython whose frames can be read
   alignas(4096) Lane lanes[max_lanes];
 };
 static_assert(sizeof(ProcessBlock) % 4096 == 0);
@@ -230,6 +253,7 @@ enum ControlFlag : std::uint32_t {
   drop_when_full = 1U << 5,  // a call that finds its ring full is dropped and counted; nobody waits
   // Before a process exits, the collector looks at who holds which block (collect/heap_snapshot.hpp).
   snapshot_at_end = 1U << 6,
+  skip_python = 1U << 7,  // call stacks have no frames of CPython
 };
 
 // ---- scans of resident pages that a process asks for ------------------------

@@ -83,6 +83,8 @@ class Symbolizer {
     for (std::size_t i = 0; i < symbols_.objects.size(); ++i) {
       if (options_.names != nullptr) {
         take_embedded(symbols_.objects[i], requests_[i]);
+      } else if (symbols_.objects[i].path == trace::python_module_path) {
+        take_python(symbols_.objects[i], requests_[i]);
       } else {
         resolve_object(symbols_.objects[i], requests_[i], depths_[i]);
       }
@@ -179,6 +181,27 @@ class Symbolizer {
         found.push_back({strings_.add(place_of(object, request.frame)), 0, 0, 0});
       }
     }
+  }
+
+  void take_python(Object& object, const std::vector<Request>& requests) {
+    object.frames = requests.size();
+    object.source = SymbolSource::debug_info;
+    for (const trace::PythonFrame& named : options_.python_frames) {
+      const bool is_new = named.frame < found_.size() && found_[named.frame].empty();
+      if (!is_new || named.function.empty() || !is_of(object, named.frame)) continue;
+      found_[named.frame].push_back({strings_.add(named.function), strings_.add(named.file), named.line, 0});
+    }
+    for (const Request& request : requests) {
+      std::vector<Location>& found = found_[request.frame];
+      if (!found.empty()) continue;
+      ++object.unnamed;
+      found.push_back({strings_.add(place_of(object, request.frame)), 0, 0, 0});
+    }
+  }
+
+  bool is_of(const Object& object, std::uint32_t frame) const {
+    const std::uint32_t module = frames_[frame].module;
+    return module < modules_.size() && modules_[module].path == object.path;
   }
 
   // Those in no object.

@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> debug_directories = {"/usr/lib/debug"};
   // Names in the trace itself: no files are read. nullptr = it has none.
   const trace::EmbeddedNames* names = nullptr;
+  // Frames of Python code, which have their names in the trace; unless `names` has them.
+  std::span<const trace::PythonFrame> python_frames;
   // What runtimes call the code of frames in no object, unless `names` has them.
   std::span<const trace::CodeName> code_names;
   // Called after each object with the numbers of processed and of all objects.

@@ -133,6 +133,10 @@ std::vector<RefaultRun> decode_refaults(base::ByteSource source, std::uint32_t c
   return get_records<RefaultRun>(source, count);
 }
 
+std::vector<PythonFrame> decode_python_frames(base::ByteSource source, std::uint32_t count) {
+  return get_records<PythonFrame>(source, count);
+}
+
 std::vector<CodeName> decode_code_names(base::ByteSource source, std::uint32_t count) {
   return get_records<CodeName>(source, count);
 }

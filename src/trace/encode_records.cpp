@@ -103,6 +103,10 @@ void encode_records(std::span<const RefaultRun> runs, Bytes& out) {
   for (const RefaultRun& run : runs) put_fields(out, run);
 }
 
+void encode_records(std::span<const PythonFrame> frames, Bytes& out) {
+  for (const PythonFrame& frame : frames) put_fields(out, frame);
+}
+
 void encode_records(std::span<const CodeName> names, Bytes& out) {
   for (const CodeName& name : names) put_fields(out, name);
 }

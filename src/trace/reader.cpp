@@ -176,6 +176,9 @@ const std::vector<ProcessorSample>& Reader::processor_samples() const noexcept {
   return state_->tables.processor_samples;
 }
 const std::vector<RefaultRun>& Reader::refaults() const noexcept { return state_->tables.refaults; }
+const std::vector<PythonFrame>& Reader::python_frames() const noexcept {
+  return state_->tables.python_frames;
+}
 const std::vector<CodeName>& Reader::code_names() const noexcept { return state_->tables.code_names; }
 const EmbeddedNames* Reader::names() const noexcept {
   return state_->tables.has_names ? &state_->tables.names : nullptr;

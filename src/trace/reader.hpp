@@ -87,8 +87,9 @@ class Reader {
   const std::vector<Switch>& switches() const noexcept;  // as written; not checked for order
   const std::vector<ProcessorSample>& processor_samples() const noexcept;
   const std::vector<RefaultRun>& refaults() const noexcept;
-  const std::vector<CodeName>& code_names() const noexcept;  // frames not checked
-  const EmbeddedNames* names() const noexcept;               // nullptr: the trace holds none
+  const std::vector<PythonFrame>& python_frames() const noexcept;  // frames not checked
+  const std::vector<CodeName>& code_names() const noexcept;        // frames not checked
+  const EmbeddedNames* names() const noexcept;                     // nullptr: the trace holds none
   const End& end() const noexcept;
   const std::vector<EventChunk>& event_chunks() const noexcept;  // by thread, then sequence
   const std::vector<ScanChunk>& scans() const noexcept;          // by begin

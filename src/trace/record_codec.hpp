@@ -35,6 +35,7 @@ void encode_records(std::span<const MemorySample> samples, Bytes& out);
 void encode_records(std::span<const Switch> switches, Bytes& out);
 void encode_records(std::span<const ProcessorSample> samples, Bytes& out);
 void encode_records(std::span<const RefaultRun> runs, Bytes& out);
+void encode_records(std::span<const PythonFrame> frames, Bytes& out);
 void encode_records(std::span<const CodeName> names, Bytes& out);
 void encode_records(std::span<const NamedObject> objects, Bytes& out);
 void encode_records(const End& end, Bytes& out);
@@ -52,6 +53,7 @@ std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::ui
 std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count);
 std::vector<ProcessorSample> decode_processor_samples(base::ByteSource source, std::uint32_t count);
 std::vector<RefaultRun> decode_refaults(base::ByteSource source, std::uint32_t count);
+std::vector<PythonFrame> decode_python_frames(base::ByteSource source, std::uint32_t count);
 std::vector<CodeName> decode_code_names(base::ByteSource source, std::uint32_t count);
 std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count);
 End decode_end(base::ByteSource source, std::uint32_t count);

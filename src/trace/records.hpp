@@ -31,7 +31,8 @@ enum class ChunkKind : std::uint16_t {
   named_objects = 14,
   processor_samples = 15,
   refaults = 16,
-  code_names = 19,  // 17: see heap_graph.hpp
+  python_frames = 18,  // 17: see heap_graph.hpp
+  code_names = 19,
 };
 
 template <typename Of, typename Record>
@@ -148,6 +149,24 @@ struct Frame {
   bool is_exact = false;
   static constexpr std::uint32_t no_module = 0xffffffffU;
 };
+
+// What a frame in Python code is called; its module is the pseudo-object below, its pc only a number in that.
+struct PythonFrame {
+  std::uint32_t frame = 0;  // index into frames
+  std::string function;
+  std::string file;
+  std::uint32_t line = 0;  // 0 = unknown
+};
+inline constexpr char python_module_path[] = "[python]";
+inline constexpr std::uint64_t python_module_start = 1ULL << 56;  // no address of a process
+
+template <IsRecord<PythonFrame> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("frame", of.frame);
+  visit("function", of.function);
+  visit("file", of.file);
+  visit("line", of.line);
+}
 
 // What the process's runtime calls the code of a frame that is in no module, as it says it.
 struct CodeName {

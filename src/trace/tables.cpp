@@ -31,6 +31,8 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
       return "a table of processor time";
     case ChunkKind::refaults:
       return "a table of page faults";
+    case ChunkKind::python_frames:
+      return "a table of Python frames";
     case ChunkKind::code_names:
       return "a table of names of code made at run time";
     case ChunkKind::names:
@@ -132,6 +134,10 @@ void TableLoader::add(const IndexEntry& entry) {
       break;
     case ChunkKind::refaults:
       append(decode_refaults(unpack(entry), entry.header.count), at_most(max_refault_runs), tables_.refaults);
+      break;
+    case ChunkKind::python_frames:
+      append(decode_python_frames(unpack(entry), entry.header.count), at_most(max_frames),
+             tables_.python_frames);
       break;
     case ChunkKind::code_names:
       append(decode_code_names(unpack(entry), entry.header.count), at_most(max_frames), tables_.code_names);

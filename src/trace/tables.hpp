@@ -26,6 +26,7 @@ struct Tables {
   std::vector<Switch> switches;
   std::vector<ProcessorSample> processor_samples;
   std::vector<RefaultRun> refaults;
+  std::vector<PythonFrame> python_frames;
   std::vector<CodeName> code_names;
   EmbeddedNames names;
   bool has_names = false;  // even if unreadable

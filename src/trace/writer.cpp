@@ -220,6 +220,11 @@ bool Writer::write(std::span<const RefaultRun> runs) {
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
+bool Writer::write(std::span<const PythonFrame> frames) {
+  return state_->write_parts(ChunkKind::python_frames, frames, 0,
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
 bool Writer::write(std::span<const CodeName> names) {
   return state_->write_parts(ChunkKind::code_names, names, 0,
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });

@@ -44,6 +44,7 @@ class Writer {
   bool write(std::span<const Switch> switches);
   bool write(std::span<const ProcessorSample> samples);
   bool write(std::span<const RefaultRun> runs);
+  bool write(std::span<const PythonFrame> frames);
   bool write(std::span<const CodeName> names);
   bool write(const EmbeddedNames& names);
   // A list of mappings, by its number, and a scan that refers to one.

@@ -8,6 +8,7 @@
 
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
+#include "unwind/interpreter.hpp"
 #include "unwind/program_headers.hpp"
 
 // The public part of glibc's structures, declared here so that the library builds with an older <dlfcn.h>.
@@ -274,5 +275,7 @@ void retire_unloaded_modules(const Tables& tables) noexcept {
 }
 
 std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_acquire); }
+
+void announce_interpreter() noexcept { epoch.fetch_or(epoch_with_interpreter, std::memory_order_release); }
 
 }  // namespace heapwright::unwind

@@ -9,6 +9,8 @@
 
 namespace heapwright::unwind {
 
+struct Interpreter;
+
 // The part of a table that is mapped, which grows by levels: a program that locks its memory pays for what it
 // has. A larger mapping lies elsewhere and shows the same memory, so that threads may go on in a smaller one.
 struct MappedPart {
@@ -34,6 +36,7 @@ struct Tables {
   MappedPart* modules = nullptr;  // by module_levels (unwind/loaded_objects.hpp); nullptr: as above
   std::uint32_t max_frames = 128;
   bool ticks_are_tsc = true;
+  const Interpreter* interpreter = nullptr;  // unwind/interpreter.hpp; nullptr: none ever
 };
 
 }  // namespace heapwright::unwind

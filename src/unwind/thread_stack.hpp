@@ -82,6 +82,8 @@ struct Root {
   bool is_cut = false;          // more frames follow beyond max_frames
 };
 
+struct PythonStack;
+
 struct ThreadStack {
   OwnStack own;
   Root root;
@@ -89,6 +91,12 @@ struct ThreadStack {
   std::uint32_t epoch;                    // module_epoch() they belong to
   std::uint32_t end_nodes[step_results];  // the mark of a stack that ends so; 0: it is whole
   std::uint32_t table_full_node;
+  // Of the last chain with Python frames (python_frames.hpp).
+  PythonStack* python;         // nullptr: there is no memory for them
+  std::uint64_t python_state;  // the thread's PyThreadState
+  std::uint32_t python_count;
+  std::uint32_t python_natives;
+  std::uint32_t python_node;
   // storage[0] ends every search outwards: no stack pointer is above its sp.
   // A walk collects new frames at the far end, innermost last; the stored ones
   // stay intact until it knows what it can keep.

@@ -10,6 +10,7 @@
 #include "unwind/loaded_objects.hpp"
 #include "unwind/node_table.hpp"
 #include "unwind/pc_table.hpp"
+#include "unwind/python_frames.hpp"
 #include "unwind/return_address.hpp"
 #include "unwind/step.hpp"
 #include "unwind/thread_stack.hpp"
@@ -234,30 +235,8 @@ class Walk {
   return Walk(tables, stack, start, splice_limit).run();
 }
 
-}  // namespace
-
-std::size_t thread_stack_bytes() noexcept {
-  static_assert(sizeof(ThreadStack) <= 12 * 1024);
-  return sizeof(ThreadStack);
-}
-
-ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept {
-  auto* stack = static_cast<ThreadStack*>(memory);
-  stack->own =
-      find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)), &tables.block->is_confined);
-  stack->epoch = module_epoch();
-  allow_copies_of_code(*tables.block);
-  return stack;
-}
-
-std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept {
-  const auto frame = reinterpret_cast<std::uint64_t>(hook_frame);
-  const Registers start{load_word(frame + 8), frame + 16, load_word(frame), 0};
-  const std::uint32_t epoch = module_epoch();
-  if (stack.epoch != epoch) [[unlikely]] {
-    stack.depth = 0;
-    stack.epoch = epoch;
-  }
+[[gnu::always_inline]] inline std::uint32_t walk_or_reuse(const Tables& tables, ThreadStack& stack,
+                                                          const Registers& start) {
   std::uint32_t splice_limit = stack.depth;
   if (splice_limit != 0) {
     const Frame& inner = stack.frames()[splice_limit - 1];
@@ -267,6 +246,60 @@ std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook
     }
   }
   return walk(tables, stack, start, splice_limit);
+}
+
+Registers registers_at(const void* hook_frame) {
+  const auto frame = reinterpret_cast<std::uint64_t>(hook_frame);
+  return {load_word(frame + 8), frame + 16, load_word(frame), 0};
+}
+
+void forget_other_epoch(ThreadStack& stack, std::uint32_t epoch) {
+  if (stack.epoch == (epoch & ~epoch_with_interpreter)) return;
+  stack.depth = 0;
+  stack.epoch = epoch & ~epoch_with_interpreter;
+}
+
+// In a process with a CPython every capture comes here: the epoch has a mark that a stack's never has.
+[[gnu::noinline]] std::uint32_t capture_with_python(const Tables& tables, ThreadStack& stack,
+                                                    const Registers& start, std::uint32_t epoch) {
+  forget_other_epoch(stack, epoch);
+  const std::uint32_t node = walk_or_reuse(tables, stack, start);
+  if (tables.interpreter == nullptr || stack.python == nullptr) return node;
+  if (tables.interpreter->tables.load(std::memory_order_acquire) == nullptr) return node;
+  return add_python_frames(tables, stack, start.sp, node);
+}
+
+}  // namespace
+
+std::size_t thread_stack_bytes() noexcept {
+  static_assert(sizeof(ThreadStack) <= 12 * 1024);
+  return sizeof(ThreadStack);
+}
+
+ThreadStack* begin_thread(const Tables& tables, void* memory, void* python_memory) noexcept {
+  auto* stack = static_cast<ThreadStack*>(memory);
+  stack->own =
+      find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)), &tables.block->is_confined);
+  stack->epoch = module_epoch() & ~epoch_with_interpreter;
+  stack->python = static_cast<PythonStack*>(python_memory);
+  allow_copies_of_code(*tables.block);
+  return stack;
+}
+
+std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept {
+  const Registers start = registers_at(hook_frame);
+  const std::uint32_t epoch = module_epoch();
+  if (stack.epoch != epoch) [[unlikely]] {
+    if ((epoch & epoch_with_interpreter) != 0) return capture_with_python(tables, stack, start, epoch);
+    stack.depth = 0;
+    stack.epoch = epoch;
+  }
+  return walk_or_reuse(tables, stack, start);
+}
+
+std::uint32_t capture_native(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept {
+  forget_other_epoch(stack, module_epoch());
+  return walk_or_reuse(tables, stack, registers_at(hook_frame));
 }
 
 void forget_unloaded(const Tables& tables) noexcept { retire_unloaded_modules(tables); }

@@ -16,7 +16,8 @@
 //      ├───── pc_table ─ loaded_objects ─ call_frame_rules ─ call_frame_program
 //      ├───── return_address            code without tables: its prologue, the call before a return address
 //      │                                a new pc: its object, FDE, rule
-//      └───── node_table                frames to a number
+//      ├───── node_table                frames to a number
+//      └───── python_frames ─ python_names   those of a CPython, among the native ones
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,10 @@ namespace heapwright::unwind {
 struct ThreadStack;
 std::size_t thread_stack_bytes() noexcept;  // <= 12 KiB
 
-// Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread.
-ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept;
+// Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread. `python_memory`:
+// python_stack_bytes (unwind/python_frames.hpp), not touched without a CPython; nullptr: stacks have no
+// frames of one.
+ThreadStack* begin_thread(const Tables& tables, void* memory, void* python_memory = nullptr) noexcept;
 
 // Captures the stack of the hook whose frame address (__builtin_frame_address(0), a frame with a frame
 // pointer: [fp] = caller's rbp, [fp+8] = return address) is `hook_frame`; the first frame is the hook's
@@ -40,6 +43,10 @@ ThreadStack* begin_thread(const Tables& tables, void* memory) noexcept;
 // Cost: usually 30-65 ns; +0.5-1.4 us once per new program counter.
 // Thread-safety: any number of threads, each with its own ThreadStack; not reentrant for one ThreadStack.
 std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept;
+
+// The same without frames of a CPython: mappings are made by the interpreter, for objects of many functions,
+// and taken back while its frames change.
+std::uint32_t capture_native(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept;
 
 // Must be called after a dlclose: invalidates the program counters and rules of objects that are gone and
 // marks their modules as unloaded.

@@ -83,6 +83,48 @@ TEST_F(Definitions, MarksAreNoFrames) {
   EXPECT_EQ(definitions_->pending_stacks[3].frame, trace::frame_truncated);
 }
 
+TEST_F(Definitions, PythonFramesAreNamedInAnObjectOfTheirOwn) {
+  session::PythonTables& python = block_->python;
+  std::strcpy(python.functions[2].name, "Service.handle");
+  std::strcpy(python.functions[2].file, "/srv/app.py");
+  python.positions[7].place = 3ULL << 32 | 14;
+  python.positions[9].place = 3ULL << 32 | 14;  // another instruction of the line
+  python.positions[8].place = 3ULL << 32 | 15;
+  add_node(1, 0, session::first_python_frame + 7);
+  add_node(2, 0, session::first_python_frame + 8);
+  add_node(3, 0, session::first_python_frame + 9);
+  for (const std::uint32_t node : {1, 2, 3}) definitions_->stack_id(node);
+  ASSERT_EQ(definitions_->pending_python_frames.size(), 2U);
+  EXPECT_EQ(definitions_->pending_python_frames[0].frame, 0U);
+  EXPECT_EQ(definitions_->pending_python_frames[0].function, "Service.handle");
+  EXPECT_EQ(definitions_->pending_python_frames[0].file, "/srv/app.py");
+  EXPECT_EQ(definitions_->pending_python_frames[0].line, 14U);
+  EXPECT_EQ(definitions_->pending_python_frames[1].line, 15U);
+  ASSERT_EQ(definitions_->pending_modules.size(), 1U);
+  EXPECT_EQ(definitions_->pending_modules[0].path, trace::python_module_path);
+  ASSERT_EQ(definitions_->pending_frames.size(), 2U);
+  EXPECT_EQ(definitions_->pending_frames[1].module, 0U);
+  EXPECT_NE(definitions_->pending_frames[0].pc, definitions_->pending_frames[1].pc);
+  EXPECT_EQ(definitions_->pending_stacks[2].frame, 0U);
+}
+
+TEST_F(Definitions, GarbageInPythonTablesIsNoName) {
+  session::PythonTables& python = block_->python;
+  python.positions[0].place = ~0ULL;
+  python.positions[1].place = 0;
+  python.positions[2].place = 1ULL << 32;
+  std::memset(&python.functions[0], 'x', sizeof python.functions[0]);  // not terminated
+  const std::uint32_t frames[] = {0, 1, 2, session::python_position_slots, 0xfffffff0U};
+  std::uint32_t node = 1;
+  for (const std::uint32_t frame : frames) add_node(node++, 0, session::first_python_frame + frame);
+  for (std::uint32_t i = 1; i < node; ++i) definitions_->stack_id(i);
+  ASSERT_EQ(definitions_->pending_python_frames.size(), 3U);
+  EXPECT_EQ(definitions_->pending_python_frames[0].function, "");
+  EXPECT_EQ(definitions_->pending_python_frames[1].function, "");
+  EXPECT_EQ(definitions_->pending_python_frames[2].function.size(), sizeof python.functions[0].name);
+  EXPECT_EQ(definitions_->pending_stacks[3].frame, trace::frame_truncated);
+}
+
 // The first one's end is not read yet, and the second one is met in a call that began before.
 TEST_F(Definitions, LibraryUnloadedAtTheSameAddressIsToldFromItsSuccessor) {
   add_module(0, 0x1000, 0x2000, "/first");

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass
 
 import pytest
@@ -19,6 +20,9 @@ class FakeSymbols:
     """Frames with given functions; "name!library" sets the library."""
 
     functions: list[list[str]]
+
+    def __len__(self) -> int:
+        return len(self.functions)
 
     def locations(self, frame: int) -> list[Location]:
         inner = self.functions[frame]
@@ -125,6 +129,55 @@ def test_skip_adds_plumbing() -> None:
     functions = [["main"], ["my_pool_get"]]
     assert names([0, 1], [0, 1], functions)[-1] == "my_pool_get [app]"
     assert names([0, 1], [0, 1], functions, skip=("my_pool",))[-1] == "main [app]"
+
+
+# What a Python program's stacks are made of, innermost last.
+EVAL, HANDLE, RESIZE, EXTENSION, START = range(1, 6)
+PYTHON_PROGRAM = [
+    ["main!python3.11"],
+    ["_PyEval_EvalFrameDefault!python3.11"],
+    ["handle![python]"],
+    ["list_resize!python3.11"],
+    ["parse!_fast.so"],
+    ["Py_Initialize!python3.11"],
+]
+
+
+def python_site(*frames: int, **options: object) -> str:
+    """Of the stack with these frames in main."""
+    parents = list(range(len(frames) + 1))
+    others = [0, EVAL, HANDLE]  # another stack shows which file the interpreter is
+    return names(
+        [*parents, 0, *range(len(parents) + 1, len(parents) + 3)],
+        [0, *frames, *others],
+        PYTHON_PROGRAM,
+        **options,
+    )[len(frames)]
+
+
+def test_an_interpreter_counts_for_the_python_function_that_it_runs() -> None:
+    assert python_site(EVAL, HANDLE) == "handle [[python]]"
+    assert python_site(EVAL, HANDLE, RESIZE) == "handle [[python]]"
+    assert python_site(EVAL, HANDLE, EXTENSION) == "parse [_fast.so]"
+    assert python_site(EVAL, HANDLE, EXTENSION, RESIZE) == "parse [_fast.so]"
+    assert python_site(EVAL, HANDLE, EXTENSION, EVAL, HANDLE, RESIZE) == "handle [[python]]"
+    deep = python_site(EVAL, HANDLE, EXTENSION, RESIZE, depth=3)
+    assert deep == "parse [_fast.so] < handle [[python]] < _PyEval_EvalFrameDefault [python3.11]"
+
+
+def test_an_interpreter_without_a_python_function_is_a_site_of_its_own() -> None:
+    assert python_site(START) == "Py_Initialize [python3.11]"
+    assert python_site(START, FRAME_TRUNCATED, RESIZE) == "list_resize [python3.11]"
+
+
+def test_frames_of_an_interpreter_without_a_function_take_no_memory() -> None:
+    """They have numbers of their own, and tables are as long as the highest."""
+    tracemalloc.start()
+    try:
+        python_site(START)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def fan_in(callers: int, wrapper: str) -> list[str]:

@@ -45,5 +45,31 @@ TEST(EmbeddedNames, AreTakenInsteadOfAnyFile) {
   EXPECT_EQ(symbols.objects[1].unnamed, 1U);
 }
 
+TEST(PythonFrames, HaveTheNamesOfTheTrace) {
+  const std::vector<trace::Module> modules = {
+      {0x1000, 0x2000, 0x1000, 0, 0, "/gone/libgone.so", ""},
+      {trace::python_module_start, trace::python_module_start + 100, trace::python_module_start, 0, 0,
+       trace::python_module_path, ""},
+  };
+  const std::uint64_t pc = trace::python_module_start;
+  const std::vector<trace::Frame> frames = {{0x1010, 0, false}, {pc + 1, 1, true}, {pc + 2, 1, true}};
+  // The last two: of a frame that is none of Python's, and of none.
+  const std::vector<trace::PythonFrame> python = {{1, "handle", "app.py", 14},
+                                                  {2, "", "app.py", 1},
+                                                  {0, "wrong", "app.py", 1},
+                                                  {99, "none", "app.py", 1}};
+  Options options;
+  options.python_frames = python;
+  options.depths = {Depth::none, Depth::none};
+  const Symbols symbols = symbolize(modules, frames, options);
+  ASSERT_EQ(symbols.first_location, (std::vector<std::uint32_t>{0, 0, 1, 2}));
+  EXPECT_EQ(symbols.strings[symbols.locations[0].function], "handle");
+  EXPECT_EQ(symbols.strings[symbols.locations[0].file], "app.py");
+  EXPECT_EQ(symbols.locations[0].line, 14U);
+  EXPECT_EQ(symbols.strings[symbols.locations[1].function], "[python]+0x2");
+  EXPECT_EQ(symbols.objects[1].problem, "");
+  EXPECT_EQ(symbols.objects[1].unnamed, 1U);
+}
+
 }  // namespace
 }  // namespace heapwright::symbolize

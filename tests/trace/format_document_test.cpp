@@ -88,6 +88,7 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::named_objects, "named_objects"},
                                                        {ChunkKind::processor_samples, "processor_samples"},
                                                        {ChunkKind::refaults, "refaults"},
+                                                       {ChunkKind::python_frames, "python_frames"},
                                                        {ChunkKind::code_names, "code_names"},
                                                        {heap_graph_kind, "heap_graph"}});
 }

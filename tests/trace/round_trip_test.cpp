@@ -252,6 +252,25 @@ TEST(RoundTrip, ProcessorTimeAndRefaultsComeBack) {
   EXPECT_EQ(reader.refaults()[1].weight, 8U);
 }
 
+TEST(RoundTrip, PythonFramesComeBack) {
+  const TemporaryFile file("python");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  const Frame frames[] = {{0x1234, Frame::no_module, false}, {python_module_start + 1, 0, true}};
+  const PythonFrame named[] = {{1, "Service.handle", "/srv/app.py", 14}, {7, "", "", 0}};
+  ASSERT_TRUE(writer->write(std::span<const Frame>(frames)));
+  ASSERT_TRUE(writer->write(std::span<const PythonFrame>(named)));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  ASSERT_EQ(reader.python_frames().size(), 2U);
+  EXPECT_EQ(reader.python_frames()[0].frame, 1U);
+  EXPECT_EQ(reader.python_frames()[0].function, "Service.handle");
+  EXPECT_EQ(reader.python_frames()[0].file, "/srv/app.py");
+  EXPECT_EQ(reader.python_frames()[0].line, 14U);
+  EXPECT_EQ(reader.python_frames()[1].frame, 7U);
+}
+
 TEST(RoundTrip, NamesOfCodeComeBack) {
   const TemporaryFile file("code");
   int error = 0;

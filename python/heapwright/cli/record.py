@@ -28,6 +28,9 @@ Children = Annotated[bool, typer.Option("--children", help="Also record child pr
 FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call stack of every free.")]
 NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
 NoStacks = Annotated[bool, typer.Option("--no-stacks", help="Keep no call stacks.")]
+NoPython = Annotated[
+    bool, typer.Option("--no-python", help="Keep no Python functions in call stacks, only the interpreter's.")
+]
 NoResidency = Annotated[bool, typer.Option("--no-residency", help="Do not record which pages are resident.")]
 NoKernelEvents = Annotated[
     bool,
@@ -115,6 +118,7 @@ def record(
     free_stacks: FreeStacks = False,
     no_durations: NoDurations = False,
     no_stacks: NoStacks = False,
+    no_python: NoPython = False,
     no_residency: NoResidency = False,
     no_kernel_events: NoKernelEvents = False,
     when_full: WhenFull = "",

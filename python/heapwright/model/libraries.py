@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
+PYTHON = "[python]"  # src/trace/records.hpp: what the frames of Python functions are in
 _ALLOCATORS = (
     "libheapwright",
     "libjemalloc",

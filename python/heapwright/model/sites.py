@@ -44,17 +44,13 @@ MARKS = {
     FRAME_BY_FRAME_POINTER: _BY_FRAME_POINTER,
 }
 
-PYTHON = "[python]"  # src/trace/records.hpp: what the frames of Python functions are in
-
-_OF_RUNTIMES = frozenset((PYTHON, RUNTIMES_CODE))
+_OF_RUNTIMES = frozenset((libraries.PYTHON, RUNTIMES_CODE))
 _INTERPRETERS = ("libjvm.so", "libnode.so", "libcoreclr.so")
 # Code of a runtime itself among what it has made.
 _STUB = re.compile(
     r"^(?:Builtin|BytecodeHandler|Stub|Handler|RegExp|WasmWrapper):|\b(?:[Ss]tub|adapters|Blob)\b|Stub\b"
     r"|^(?:Interpreter|StubRoutines|resolve_\w+_call|native nmethod)\b|Blob$"
 )
-
-_WITHOUT_PYTHON = 1 << 30  # beside a frame's number, of which there are fewer
 
 Path = tuple[Location, ...]
 
@@ -251,7 +247,10 @@ def _interpreters(parents: Sequence[int], frames: Sequence[int], symbols: Symbol
 def _without_python(
     parents: Sequence[int], frames: Sequence[int], symbols: Symbols, interpreters: frozenset[str]
 ) -> array[int]:
-    """The frames, marked where an interpreter runs without a Python function: its start, its arenas."""
+    """The frames, numbered behind all others where an interpreter runs without a Python function.
+
+    That is at its start, and where it asks for arenas.
+    """
     kind = {
         frame: (library in _OF_RUNTIMES, library in interpreters and frame not in MARKS)
         for frame, library in _libraries_of(frames, symbols).items()
@@ -262,7 +261,7 @@ def _without_python(
         is_python, is_of_interpreter = kind[frames[stack]]
         is_below[stack] = is_python or is_below[parents[stack]]
         if is_of_interpreter and not is_below[stack]:
-            marked[stack] |= _WITHOUT_PYTHON
+            marked[stack] += len(symbols)
     return marked
 
 
@@ -288,6 +287,7 @@ class _FramePaths:
         self._symbols = symbols
         self._plumbing = plumbing
         self.interpreters = interpreters
+        self._behind = len(symbols)  # of a frame without a Python function
         self._known: dict[int, Path] = {}
 
     def skip(self, frames: Iterable[int]) -> None:
@@ -306,16 +306,16 @@ class _FramePaths:
         """The fallback if there is only plumbing; empty for the allocator."""
         if frame in MARKS:
             return (MARKS[frame],)
-        frame &= ~_WITHOUT_PYTHON
-        rest = [location for location in self._symbols.locations(frame) if not is_allocator(location)]
+        locations = self._symbols.locations(frame % self._behind)
+        rest = [location for location in locations if not is_allocator(location)]
         return (_as_site(rest[-1]),) if rest else ()
 
     def _find(self, frame: int) -> Path:
         # By its library if that is enough: getting locations may mean reading debug info.
         if frame in MARKS:
             return ()
-        if frame & _WITHOUT_PYTHON:
-            return self._without_plumbing(frame & ~_WITHOUT_PYTHON)
+        if frame >= self._behind:
+            return self._without_plumbing(frame - self._behind)
         library = self._symbols.library(frame)
         if library in self.interpreters or libraries.is_plumbing(library):
             return ()

@@ -64,7 +64,7 @@ class Unnamed:
 
     def path(self, name: str) -> str:
         """Of an object or a mapping."""
-        if not name or name in _KERNELS_OWN:
+        if not name or name in _KERNELS_OWN or name == libraries.PYTHON:
             return name
         if name.startswith("["):
             kind = _KERNELS_KIND.match(name)
@@ -82,6 +82,8 @@ class Unnamed:
 
     def library(self, name: str) -> str:
         """A file name without its folder. Those of allocators and run times stay."""
+        if name == libraries.PYTHON:
+            return name
         prefix = libraries.plumbing_prefix(name)
         if prefix and _VERSION.fullmatch(name.removeprefix(prefix)):
             return name

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "record/python.hpp"
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "record/process.hpp"
+#include "record/session_link.hpp"
+#include "unwind/loaded_objects.hpp"
+#include "unwind/python_layout.hpp"
+
+extern "C" {
+// Missing in libc before glibc 2.34.
+[[gnu::weak]] void* pthread_getspecific(pthread_key_t) noexcept;
+}
+
+namespace heapwright::record {
+namespace {
+
+std::uint64_t address_of(const LoadedSymbols& object, const char* name) noexcept {
+  const Elf64_Sym* const symbol = object.find_variable(name);
+  return symbol == nullptr ? 0 : reinterpret_cast<std::uint64_t>(object.address_of(*symbol));
+}
+
+// Py_Version is a constant of 3.11 and later.
+bool is_known(const LoadedSymbols& object, const Elf64_Sym& runtime) noexcept {
+  const std::uint64_t version = address_of(object, "Py_Version");
+  if (version == 0) return false;
+  unsigned long value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(version), sizeof value);
+  return unwind::python::is_known(value, runtime.st_size);
+}
+
+}  // namespace
+
+void note_interpreter(const LoadedSymbols& object) noexcept {
+  unwind::Interpreter& found = process.interpreter;
+  if (found.runtime != 0 || pthread_getspecific == nullptr) return;
+  const Elf64_Sym* const runtime = object.find_variable("_PyRuntime");
+  if (runtime == nullptr || !is_known(object, *runtime)) return;
+  found.code_type = address_of(object, "PyCode_Type");
+  found.text_type = address_of(object, "PyUnicode_Type");
+  found.bytes_type = address_of(object, "PyBytes_Type");
+  if (found.code_type == 0 || found.text_type == 0 || found.bytes_type == 0) return;
+  found.thread_value = pthread_getspecific;
+  found.runtime = reinterpret_cast<std::uint64_t>(object.address_of(*runtime));
+}
+
+void use_interpreter() noexcept {
+  unwind::Interpreter& found = process.interpreter;
+  const bool is_wanted = process.stacks && (process.control->flags & session::skip_python) == 0;
+  if (found.runtime == 0 || !is_wanted || is_confined()) return;
+  if (found.tables.load(std::memory_order_relaxed) != nullptr) return;
+  void* const memory =
+      map_after(process.block, offsetof(session::ProcessBlock, python), sizeof(session::PythonTables));
+  if (memory == nullptr) return;
+  session::PythonTables* expected = nullptr;
+  auto* const tables = static_cast<session::PythonTables*>(memory);
+  if (found.tables.compare_exchange_strong(expected, tables, std::memory_order_acq_rel)) {
+    unwind::announce_interpreter();
+  } else {
+    unmap_part(memory, sizeof(session::PythonTables));  // another thread was first
+  }
+}
+
+void forget_interpreter_tables() noexcept {
+  process.interpreter.tables.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace heapwright::record

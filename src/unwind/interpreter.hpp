@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A CPython in the process whose frames can be read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "session/layout.hpp"
+
+namespace heapwright::unwind {
+
+struct Interpreter {
+  std::uint64_t runtime = 0;  // _PyRuntime
+  // What these types' objects point to.
+  std::uint64_t code_type = 0;
+  std::uint64_t text_type = 0;
+  std::uint64_t bytes_type = 0;
+  void* (*thread_value)(unsigned key) noexcept = nullptr;  // pthread_getspecific
+  // Set last; nullptr: stacks have no frames of it.
+  std::atomic<session::PythonTables*> tables{nullptr};
+};
+
+}  // namespace heapwright::unwind

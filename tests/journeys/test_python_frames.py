@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Call stacks of Python programs: functions with file and line, and bytes that are known beforehand."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import command
+
+DEBIANS = Path("/usr/bin/python3.11")
+OWN = Path(sys.executable).resolve()
+
+PROGRAM = """
+import os, sys, threading
+
+def leaf(size):
+    return bytearray(size)
+
+def handle(size):
+    return [leaf(size) for _ in range(3)]
+
+class Service:
+    def serve(self, count):
+        return [handle(20_000) for _ in range(count)]
+
+def generated(count):
+    for _ in range(count):
+        yield bytearray(5_000)
+
+def weight(number):
+    return len(bytearray(40_000 + number))
+
+def run(number):
+    for _ in range(50):
+        bytearray(30_000)
+
+def from_text():
+    for number in range(100):
+        text = f"def made():\\n{'  #' + chr(10)} return bytearray(70_000)\\nmade()\\n"
+        exec(compile(text, f"<text {number % 3}>", "exec"), {})
+
+def recurse(depth):
+    return bytearray(90_000) if depth == 0 else recurse(depth - 1)
+
+def main():
+    kept = Service().serve(100), list(generated(100)), sorted([3, 1, 2], key=weight)
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    from_text()
+    sys.setrecursionlimit(10_000)
+    for _ in range(10):
+        recurse(50)
+        recurse(3_000)
+    child = os.fork()
+    if child == 0:
+        leaf(12_345)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return kept
+
+main()
+"""
+# function, line: calls and bytes at least, of the large blocks alone.
+WANTED = {
+    ("leaf", 5): (300, 6_000_000),
+    ("generated", 16): (100, 500_000),
+    ("weight", 19): (3, 120_006),
+    ("run", 23): (200, 6_000_000),
+    ("made", 3): (100, 7_000_000),
+    ("recurse", 31): (20, 1_800_000),
+}
+
+
+def is_known(python: Path) -> bool:
+    """A version whose frames are read."""
+    if not python.exists():
+        return False
+    text = "import sys; print(sys.version_info[:2] == (3, 11) and sys.version_info[2] >= 2)"
+    said = subprocess.run([python, "-c", text], capture_output=True, text=True, check=True)
+    return said.stdout.strip() == "True"
+
+
+def rows_of(trace: Path) -> list[dict[str, Any]]:
+    """The sites of blocks above 4,000 bytes."""
+    line = [command, "explain", trace, "--json", "--question", "volume", "--top", "1000", "--min-block", "4000",
+            "--unchecked"]  # fmt: skip
+    said = subprocess.run([str(part) for part in line], check=True, capture_output=True, timeout=120)
+    rows: list[dict[str, Any]] = json.loads(said.stdout)["questions"]["volume"]["sites"]
+    return rows
+
+
+def sites_of(trace: Path) -> dict[tuple[str, int], tuple[int, int]]:
+    """By function and line: calls and bytes."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for row in rows_of(trace):
+        key = (row["function"], row["line"])
+        before = found.get(key, (0, 0))
+        found[key] = (before[0] + row["allocations"], before[1] + row["bytes"])
+    return found
+
+
+@pytest.mark.parametrize("python", [DEBIANS, OWN], ids=["debian", "own"])
+@pytest.mark.parametrize("allocator", ["malloc", "pymalloc"])
+def test_bytes_are_those_of_the_functions_that_asked(tmp_path: Path, python: Path, allocator: str) -> None:
+    if not is_known(python):
+        pytest.skip("needs CPython 3.11.2 or later of 3.11")
+    (tmp_path / "app.py").write_text(PROGRAM)
+    trace = tmp_path / "app.heapwright"
+    line = [command, "record", "--quiet", "-o", trace, "--", python, "-S", "-E", tmp_path / "app.py"]
+    subprocess.run([str(part) for part in line], check=True, timeout=120, env={"PYTHONMALLOC": allocator})
+    found = sites_of(trace)
+    for place, (calls, least) in WANTED.items():
+        assert place in found, found
+        assert found[place][0] == calls, place
+        assert least <= found[place][1] <= least * 1.02, place
+
+
+def test_without_python_functions_the_interpreter_is_the_site(tmp_path: Path) -> None:
+    if not is_known(DEBIANS):
+        pytest.skip("needs Debian's python3.11")
+    trace = tmp_path / "app.heapwright"
+    line = [command, "record", "--quiet", "--no-python", "-o", trace, "--", DEBIANS, "-S", "-E", "-c",
+            "[bytearray(50_000) for _ in range(9)]"]  # fmt: skip
+    subprocess.run([str(part) for part in line], check=True, timeout=120)
+    rows = rows_of(trace)
+    assert sum(row["bytes"] for row in rows) >= 9 * 50_000
+    assert "[python]" not in {row["library"] for row in rows}
+
+
+def test_copies_group_by_the_same_functions(tmp_path: Path) -> None:
+    if not is_known(DEBIANS):
+        pytest.skip("needs Debian's python3.11")
+    (tmp_path / "app.py").write_text(PROGRAM.replace("handle", "planted"))
+    trace = tmp_path / "app.heapwright"
+
+    def heapwright(*words: object) -> None:
+        subprocess.run(
+            [str(word) for word in (command, *words)], check=True, timeout=120, capture_output=True
+        )
+
+    heapwright("record", "--quiet", "-o", trace, "--", DEBIANS, "-S", "-E", tmp_path / "app.py")
+    figures = [(row["allocations"], row["bytes"]) for row in rows_of(trace)]
+    for name, options in (("named", []), ("anonymous", ["--anonymize"])):
+        copy = tmp_path / f"{name}.heapwright"
+        heapwright("export", trace, "--to", "trace", "-o", copy, *options)
+        rows = rows_of(copy)
+        assert sorted((row["allocations"], row["bytes"]) for row in rows) == sorted(figures), name
+        has_names = any("app.py" in row["file"] or "planted" in row["function"] for row in rows)
+        assert has_names is (name == "named")
