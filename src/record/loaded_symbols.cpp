@@ -65,6 +65,23 @@ const Elf64_Sym* find_by_old_hash(const LoadedSymbols& object, const char* name,
   return nullptr;
 }
 
+struct Wanted {
+  const char* function;
+  void* found = nullptr;
+};
+
+int look_in_libstdcxx(dl_phdr_info* info, std::size_t, void* data) noexcept {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libstdc++.so.6") == nullptr) return 0;
+  const LoadedSymbols object(*info);
+  const Elf64_Sym* unique = object.find_variable("_ZNSs4_Rep20_S_empty_rep_storageE");
+  if (unique == nullptr || ELF64_ST_BIND(unique->st_info) != STB_GNU_UNIQUE) return 0;
+  auto& wanted = *static_cast<Wanted*>(data);
+  const Elf64_Sym* symbol = object.find_function(wanted.function);
+  if (symbol == nullptr) return 0;
+  wanted.found = object.address_of(*symbol);
+  return 1;
+}
+
 }  // namespace
 
 LoadedSymbols::LoadedSymbols(const dl_phdr_info& object) noexcept : base(object.dlpi_addr) {
@@ -125,6 +142,12 @@ const Elf64_Sym* LoadedSymbols::find(const char* name, unsigned type) const noex
   if (symbols == nullptr || strings == nullptr) return nullptr;
   if (gnu_hash != nullptr) return find_by_gnu_hash(*this, name, type);
   return old_hash == nullptr ? nullptr : find_by_old_hash(*this, name, type);
+}
+
+void* find_in_libstdcxx(const char* function) noexcept {
+  Wanted wanted{function};
+  dl_iterate_phdr(look_in_libstdcxx, &wanted);
+  return wanted.found;
 }
 
 }  // namespace heapwright::record

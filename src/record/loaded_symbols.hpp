@@ -36,4 +36,8 @@ struct LoadedSymbols {
   const Elf64_Sym* find(const char* name, unsigned type) const noexcept;
 };
 
+// A function of a libstdc++ that stays until the process ends: the loader keeps it for its unique symbols.
+// nullptr: none is loaded. Takes the loader's lock briefly; what the loader knows stays as it is.
+void* find_in_libstdcxx(const char* function) noexcept;
+
 }  // namespace heapwright::record

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "record/allocator_name.hpp"
+#include "record/loaded_symbols.hpp"
 #include "record/own_name_families.hpp"
 #include "unwind/loaded_objects.hpp"
 
@@ -192,7 +193,11 @@ void* find_operator(const char* mangled_name) noexcept {
   void* next = dlsym(RTLD_NEXT, mangled_name);
   if (next == nullptr) {
     // Loaded with RTLD_LOCAL, so it is not in our search order; its callers are bound to us anyway, because
-    // we come first in the global scope.
+    // we come first in the global scope. Opening it would make the loader replace blocks that the program's
+    // calls made, unseen.
+    next = find_in_libstdcxx(mangled_name);
+  }
+  if (next == nullptr) {
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library != nullptr) next = dlsym(library, mangled_name);
