@@ -22,10 +22,10 @@ constexpr std::uint64_t most_reach = 0x7fff0000;
 
 const char stripped_text[] =
     "its executable is stripped, so where an allocator in it begins is unknown; keep its symbol table (no "
-    "strip, no -s), or link it dynamically and record it without --patch";
+    "strip, no -s), or link it dynamically";
 const char without_malloc_text[] =
     "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable; "
-    "record it without --patch";
+    "to record the C library's, leave out --patch";
 
 // Without these, the counts would be wrong.
 bool is_needed(Entry entry) { return entry <= Entry::free_; }

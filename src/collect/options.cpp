@@ -52,7 +52,7 @@ const char help_text[] =
   --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
   --pid PID           record a running process, until --duration or Ctrl-C
   --patch             record PROGRAM as --pid would, from its first instruction on: for an
-                      allocator that is linked into it
+                      allocator that is linked into it; static programs need no option
   --despite-seccomp   with --pid or --patch: attach even if the process has a seccomp
                       filter, which may kill it
   --attacher PATH     heapwright-attach, which --pid and --patch need
@@ -263,6 +263,11 @@ void check_together(const Options& options) {
   }
 }
 
+void leave_out_the_kernels(Options& options) {
+  options.residency = false;
+  options.kernel_events = false;
+}
+
 }  // namespace
 
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
@@ -311,10 +316,17 @@ Options parse_options(const std::vector<std::string>& arguments) {
                          arguments.end());
   check_together(options);
   // In an attached process most resident pages belong to blocks from before.
-  if (options.process != 0 || options.patches || options.room_bytes != 0) {
-    options.residency = false;
-    options.kernel_events = false;
-  }
+  if (options.process != 0 || options.patches || options.room_bytes != 0) leave_out_the_kernels(options);
+  return options;
+}
+
+bool can_be_patched(const Options& options) {
+  return options.behind_path.empty() && !options.follow_children;
+}
+
+Options with_patches(Options options) {
+  options.patches = true;
+  leave_out_the_kernels(options);
   return options;
 }
 

@@ -66,6 +66,10 @@ struct Options {
 // Throws UsageError.
 Options parse_options(const std::vector<std::string>& arguments);
 
+// The same with --patch. Not for options that --patch does not go with.
+Options with_patches(Options options);
+bool can_be_patched(const Options& options);
+
 // "64k" = 65536, "1.5M" is refused; suffixes k, M, G in either case.
 // Throws UsageError naming `option`.
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);

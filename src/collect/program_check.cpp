@@ -247,6 +247,7 @@ class Check {
     } else if (facts.interpreter.empty() && facts.runtime == "Go" && !facts.defines_malloc) {
       reason = pure_go;
     } else if (facts.interpreter.empty() && way_ == Way::preloaded) {
+      result_.is_static = facts.sanitizer.empty() && !is_under_loader_;
       reason =
           " is linked statically, so no library can be preloaded; record it with --patch, or link it "
           "dynamically (without -static)";

@@ -127,6 +127,8 @@ int record_program(const Options& options) {
   const char* search_path = getenv("PATH");
   ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin",
                                      options.patches ? Way::patched : Way::preloaded);
+  // No library can be preloaded into it.
+  if (check.is_static && can_be_patched(options)) return record_program(with_patches(options));
   if (!check.refusal.empty()) throw UsageError(check.refusal);
   if (options.patches) return record_patched(options, check);
   const std::string library = find_library(options);

@@ -67,7 +67,9 @@ TEST_F(ProgramCheckTest, RefusesStaticPrograms) {
             "'" + path +
                 "' is linked statically, so no library can be preloaded; record it with --patch, or link it "
                 "dynamically (without -static)");
+  EXPECT_TRUE(check_program({path}, "").is_static);
   EXPECT_EQ(check_program({path}, "", Way::patched).refusal, "");
+  EXPECT_FALSE(check_program({programs + "/collect_sanitized_program"}, "").is_static);
 }
 
 TEST_F(ProgramCheckTest, RefusesSanitizedPrograms) {

@@ -25,6 +25,14 @@ def test_every_call_of_an_allocator_inside_is_recorded(record: Record, program: 
     assert ("malloc and free are not seen, only those to je_malloc" in recording.errors) == is_beside_libcs
 
 
+def test_a_static_program_needs_no_option(record: Record) -> None:
+    recording = record("inner_static", "7")
+    assert recording.status == 7, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert "patched\tat the first instruction" in trace.facts["conditions"]
+
+
 def test_samples_of_an_allocator_inside(record: Record) -> None:
     """One per byte: every block."""
     recording = record("inner_prefixed", options=["--patch", "--sample", "1"])
@@ -45,7 +53,7 @@ def test_a_stripped_program_is_named_as_impossible(record: Record, tmp_path: Pat
 def test_a_program_without_an_allocator_is_not_for_it(record: Record) -> None:
     recording = record("pairs", options=["--patch"])
     assert (recording.status, recording.output, recording.paths()) == (2, "", [])
-    assert recording.errors.endswith("in the executable; record it without --patch\n")
+    assert recording.errors.endswith("in the executable; to record the C library's, leave out --patch\n")
 
 
 @pytest.mark.parametrize(

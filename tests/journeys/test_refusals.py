@@ -41,9 +41,10 @@ def test_a_folder(record: Record, tmp_path: Path) -> None:
     assert one_line(record(tmp_path)) == f"'{tmp_path}' is a folder, not a program"
 
 
-def test_a_static_program(record: Record) -> None:
+def test_a_static_program_with_its_children(record: Record) -> None:
+    """Alone it is recorded, as with --patch."""
     path = programs / "static_program"
-    assert one_line(record(path)) == (
+    assert one_line(record(path, options=["--children"])) == (
         f"'{path}' is linked statically, so no library can be preloaded; "
         "record it with --patch, or link it dynamically (without -static)"
     )
