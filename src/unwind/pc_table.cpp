@@ -11,7 +11,7 @@ using session::PcEntry;
 
 constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
 
-// The code may be replaced at any time: a rule with this type is made anew at each use.
+// The code may be replaced at any time: a rule with this type is asked for at each use.
 Rule evaluate_outside_objects(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) {
   const std::uint32_t bytes = bytes_to_return_address(pc, is_confined);
   if (bytes != 0) return Rule::before_return(bytes);

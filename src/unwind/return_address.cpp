@@ -86,6 +86,50 @@ class Code {
   std::uint8_t copy_[512];
 };
 
+// What was found of code in no object, where each answer may cost system calls. The code may be replaced at
+// any time, so an answer is given some times only and then found anew. Shared by all threads; a lost count
+// does no harm.
+class Answers {
+ public:
+  enum class About : std::uint8_t { frame_pointer, return_address, call, call_or_jump };
+
+  Answers(About about, std::uint64_t first, std::uint64_t second) {
+    std::uint64_t mixed = (first * 0x9e3779b97f4a7c15ULL) ^ (second + static_cast<std::uint64_t>(about));
+    mixed = (mixed ^ mixed >> 32U) * 0xd6e8feb86659fd93ULL;
+    tag_ = (mixed ^ mixed >> 29U) & ~(yes | count_mask);
+  }
+
+  bool is_known() {
+    std::atomic<std::uint64_t>& kept = entry();
+    const std::uint64_t found = kept.load(std::memory_order_relaxed);
+    if ((found & ~(yes | count_mask)) != tag_ || (found & count_mask) == 0) return false;
+    kept.store(found - 1, std::memory_order_relaxed);
+    is_yes_ = (found & yes) != 0;
+    return true;
+  }
+
+  bool answer() const { return is_yes_; }
+
+  bool keep(bool is_yes) {
+    constexpr std::uint64_t times = 63;
+    entry().store(tag_ | (is_yes ? yes : 0) | times, std::memory_order_relaxed);
+    return is_yes;
+  }
+
+ private:
+  static constexpr std::uint64_t count_mask = 0xff;
+  static constexpr std::uint64_t yes = 0x100;
+  static constexpr unsigned slot_bits = 10;
+
+  std::atomic<std::uint64_t>& entry() const { return kept_[tag_ >> (64 - slot_bits)]; }
+
+  static std::atomic<std::uint64_t> kept_[1U << slot_bits];
+  std::uint64_t tag_;
+  bool is_yes_ = false;
+};
+
+constinit std::atomic<std::uint64_t> Answers::kept_[1U << Answers::slot_bits]{};
+
 bool is_prologue(const std::uint8_t* code) {
   constexpr std::uint8_t store_form[] = {0x55, 0x48, 0x89, 0xe5};
   constexpr std::uint8_t load_form[] = {0x55, 0x48, 0x8b, 0xec};
@@ -149,15 +193,8 @@ bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std
   return (may_jump || target < called) && !is_other;
 }
 
-}  // namespace
-
-void allow_copies_of_code(const session::ProcessBlock& block) noexcept {
-  may_ask_for_copies.store(block.seccomp_at_start == 0, std::memory_order_relaxed);
-}
-
-bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+bool has_prologue(Code& code, std::uint64_t pc) {
   constexpr std::uint64_t most_bytes = 1 << 16;
-  Code code(pc - 1, pc - 1, is_confined);
   // Nothing is read at or beyond pc, whose page may be another one.
   constexpr std::uint64_t looked_at_bytes = 5;
   for (std::uint64_t at = pc - looked_at_bytes; at > pc - most_bytes; --at) {
@@ -166,6 +203,36 @@ bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_co
     if (is_prologue(bytes)) return true;
   }
   return false;
+}
+
+bool follows_call_of(Code& code, std::uint64_t called, std::uint64_t pc,
+                     const std::atomic<std::uint32_t>* is_confined, bool may_jump) {
+  constexpr std::uint64_t direct_call_bytes = 5;
+  const std::uint8_t* const before = code.read(pc - longest_call_bytes, longest_call_bytes);
+  if (before == nullptr) return false;
+  const std::uint8_t* const end = before + longest_call_bytes;
+  if (*(end - direct_call_bytes) == 0xe8) {
+    std::int32_t distance;
+    std::memcpy(&distance, end - direct_call_bytes + 1, sizeof distance);
+    if (may_enter(pc + static_cast<std::uint64_t>(std::int64_t{distance}), called, is_confined, may_jump)) {
+      return true;
+    }
+  }
+  return follows_indirect_call(end);
+}
+
+}  // namespace
+
+void allow_copies_of_code(const session::ProcessBlock& block) noexcept {
+  may_ask_for_copies.store(block.seccomp_at_start == 0, std::memory_order_relaxed);
+}
+
+bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  Answers known(Answers::About::frame_pointer, pc, 0);
+  if (known.is_known()) return known.answer();
+  Code code(pc - 1, pc - 1, is_confined);
+  const bool has = has_prologue(code, pc);
+  return code.is_in_object() ? has : known.keep(has);
 }
 
 std::uint32_t bytes_to_return_address(std::uint64_t pc,
@@ -198,30 +265,24 @@ bool may_be_return_address(std::uint64_t pc, std::uint64_t running,
                            const std::atomic<std::uint32_t>* is_confined) noexcept {
   // Runtimes keep the code that they make together, so that it can call other such code directly.
   constexpr std::uint64_t region_bytes = 1ULL << 29;
+  Answers known(Answers::About::return_address, pc, running);
+  if (known.is_known()) return known.answer();
   Code code(pc - 1, running, is_confined);
   if (!code.is_in_object() && pc - running + region_bytes >= 2 * region_bytes) return false;
   const std::uint8_t* const before = code.read(pc - longest_call_bytes, longest_call_bytes);
-  if (before == nullptr) return false;
   constexpr std::uint8_t direct_call = 0xe8;
-  const std::uint8_t* const end = before + longest_call_bytes;
-  return end[-5] == direct_call || follows_indirect_call(end);
+  const bool may_be = before != nullptr && (before[longest_call_bytes - 5] == direct_call ||
+                                            follows_indirect_call(before + longest_call_bytes));
+  return code.is_in_object() ? may_be : known.keep(may_be);
 }
 
 bool may_return_from(std::uint64_t called, std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined,
                      bool may_jump) noexcept {
-  constexpr std::uint64_t direct_call_bytes = 5;
+  Answers known(may_jump ? Answers::About::call_or_jump : Answers::About::call, called, pc);
+  if (known.is_known()) return known.answer();
   Code code(pc - 1, pc - 1, is_confined);
-  const std::uint8_t* const before = code.read(pc - longest_call_bytes, longest_call_bytes);
-  if (before == nullptr) return false;
-  const std::uint8_t* const end = before + longest_call_bytes;
-  if (*(end - direct_call_bytes) == 0xe8) {
-    std::int32_t distance;
-    std::memcpy(&distance, end - direct_call_bytes + 1, sizeof distance);
-    if (may_enter(pc + static_cast<std::uint64_t>(std::int64_t{distance}), called, is_confined, may_jump)) {
-      return true;
-    }
-  }
-  return follows_indirect_call(end);
+  const bool may_return = follows_call_of(code, called, pc, is_confined, may_jump);
+  return code.is_in_object() ? may_return : known.keep(may_return);
 }
 
 }  // namespace heapwright::unwind

@@ -29,6 +29,13 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
 // A frame record farther above the stack pointer is not that of a function that is running.
 constexpr std::uint64_t max_frame_bytes = 1 << 20;
 
+// False: there is no record.
+bool load_record(WalkPoint& point, std::uint64_t& caller_rbp, std::uint64_t& pc) {
+  const std::uint64_t record = point.at.rbp;
+  if (record < point.at.sp || record - point.at.sp >= max_frame_bytes) return false;
+  return point.bounds.load(record, caller_rbp) && point.bounds.load(record + 8, pc);
+}
+
 // Whether nothing between the stack pointer and the frame record can be a return address: then the record is
 // that of the function that runs, and not of one further out. What was left there by earlier calls may look
 // like one, and end the stack early.
@@ -52,8 +59,7 @@ bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own, bool is_in_obj
   std::uint64_t caller_rbp = 0;
   std::uint64_t pc = 0;
   at.pc_slot = 0;
-  if (record < at.sp || record - at.sp >= max_frame_bytes) return false;
-  if (!point.bounds.load(record, caller_rbp) || !point.bounds.load(record + 8, pc)) return false;
+  if (!load_record(point, caller_rbp, pc)) return false;
   // Memory of no object has no order of functions that is known: what was found before the code may be
   // another's.
   const bool is_certain = is_in_object || is_record_of_running(point, own, record);
@@ -96,6 +102,18 @@ WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
 }
 
 }  // namespace
+
+void step_by_known_record(WalkPoint& point) noexcept {
+  Registers& at = point.at;
+  const std::uint64_t record = at.rbp;
+  at.pc_slot = record + 8;
+  if (load_record(point, at.rbp, at.key)) {
+    at.sp = record + 16;
+  } else {
+    at.pc_slot = 0;
+    point.result = StepResult::unfollowable;
+  }
+}
 
 [[gnu::cold]] WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept {
   std::uint64_t cfa = 0;

@@ -37,6 +37,10 @@ struct WalkPoint {
 
 WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept;
 
+// By the frame record at RBP alone: for a frame that was followed by it before, when its code was looked at.
+// As step().
+void step_by_known_record(WalkPoint& point) noexcept;
+
 inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 47) - 4096; }
 
 // Moves to the caller whose stack pointer is `cfa`.

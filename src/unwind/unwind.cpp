@@ -35,7 +35,12 @@ std::uint32_t bounded_frames(std::uint32_t wanted) {
                                                         ThreadStack& stack, WalkPoint point,
                                                         std::uint32_t match) {
   for (std::uint32_t i = match; i > 0; --i) {
-    step(point, stack.own, rule_of(block, stack.frames()[i]));
+    const Frame& callee = stack.frames()[i];
+    if (callee.facts.has(FrameFacts::by_frame_pointer)) {
+      step_by_known_record(point);
+    } else {
+      step(point, stack.own, rule_of(block, callee));
+    }
     if (point.result != StepResult::caller) return i;
     const Frame& caller = stack.frames()[i - 1];
     if (!is_same_frame(caller, point.at.key, point.at.sp, point.at.rbp)) return i;
