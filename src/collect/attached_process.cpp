@@ -76,7 +76,7 @@ AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, boo
     attacher_ = -1;
     detach();
     throw UsageError("cannot start '" + attacher + "' (" + std::strerror(error_number) +
-                     "); build it or name it with --attacher");
+                     "); build it (make build), or name it with --attacher");
   }
   attached_ = read_line();
 }

@@ -92,6 +92,11 @@ class MadeCode {
     for (const unsigned char byte : code) memory_[at_++] = byte;
     return *this;
   }
+  MadeCode& write_from(std::size_t at) {
+    EXPECT_EQ(mprotect(memory_, bytes, PROT_READ | PROT_WRITE), 0);
+    at_ = at;
+    return *this;
+  }
   MadeCode& skip(std::size_t nops) {
     at_ += nops;
     return *this;
@@ -154,6 +159,24 @@ TEST(MadeCode, ThatOnlyReturnsSaysWhereTo) {
   EXPECT_EQ(found.by_frame_pointer, 0U);
   EXPECT_GT(found.count, 6U);
   EXPECT_FALSE(found.is_truncated);
+}
+
+// What was found of it is kept beyond a thread's stored stack, but not for long.
+TEST(MadeCode, ThatIsReplacedIsFoundAnew) {
+  MadeCode code(16);
+  const auto is_followed = [&] {
+    const TestProcess process;
+    code.run(16);
+    return found.by_frame_pointer == 1 && !found.is_truncated;
+  };
+  code.put({0x48, 0x83, 0xec, 8}).put_call(capture_made).put({0x90, 0x48, 0x83, 0xc4, 8, 0xc3});
+  EXPECT_FALSE(is_followed());
+  EXPECT_FALSE(is_followed());
+  code.write_from(16).put({0x55, 0x48, 0x89, 0xe5}).put_call(capture_made).put({0x90, 0x5d, 0xc3});
+  int rounds = 1;
+  while (!is_followed() && rounds < 100) ++rounds;
+  EXPECT_LE(rounds, 64);
+  for (int round = 0; round < 100; ++round) EXPECT_TRUE(is_followed()) << round;
 }
 
 }  // namespace
