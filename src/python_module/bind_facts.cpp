@@ -10,6 +10,7 @@
 #include "analyze/held.hpp"
 #include "analyze/held_tree.hpp"
 #include "analyze/mapped_memory.hpp"
+#include "analyze/nested.hpp"
 #include "analyze/options.hpp"
 #include "analyze/stack_sites.hpp"
 #include "python_module/values.hpp"
@@ -138,6 +139,23 @@ void bind_facts(nanobind::module_& module) {
     return packed(analyze::innermost_paths(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                            unpacked<std::uint32_t>(path_of_frame)));
   });
+  // kinds: three numbers a frame.
+  module.def("nested_stacks", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
+    const auto found =
+        analyze::nested_stacks(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
+                               unpacked<analyze::NestedFrame>(kinds));
+    return nb::make_tuple(packed(found.function_of_stack), found.own);
+  });
+  module.def("passages",
+             [](const nb::bytes& sites, const nb::bytes& functions, const nb::bytes& allocations) {
+               nb::list rows;
+               for (const auto& row :
+                    analyze::passages(unpacked<std::uint32_t>(sites), unpacked<std::uint32_t>(functions),
+                                      unpacked<std::uint64_t>(allocations))) {
+                 rows.append(nb::make_tuple(row.site, row.function, row.allocations, row.stacks));
+               }
+               return rows;
+             });
   module.def("number_sites", [](const nb::bytes& path_of_stack) {
     const auto numbered = analyze::number_sites(unpacked<std::uint32_t>(path_of_stack));
     return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));

@@ -39,6 +39,9 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("PyMem_Malloc"),
         at("x264_malloc"),
         at("g_malloc0"),
+        at("MemoryContextAllocZero"),
+        at("palloc.part.0"),
+        at("std::pmr::synchronized_pool_resource::do_allocate(unsigned long, unsigned long)"),
         at("anything", file="/usr/include/c++/12/bits/stl_vector.h"),
     ],
 )
@@ -61,6 +64,9 @@ def test_plumbing(location: Location) -> None:
         at("libpqxx::connect()", "libpqxx.so"),
         at("(anonymous namespace)::Cache::fill()"),
         at("app+0x1234"),
+        at("zend_mm_chunk_alloc"),
+        at("_PyObject_ArenaMmap"),
+        at("emulate_palloc"),
     ],
 )
 def test_call_sites(location: Location) -> None:

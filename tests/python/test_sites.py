@@ -11,6 +11,7 @@ from heapwright.model.funnels import MIN_CALLERS, MIN_CALLERS_BY_NAME
 from heapwright.model.made_code import unnamed_code
 from heapwright.model.sites import FRAME_TABLE_FULL, FRAME_TRUNCATED, SiteOptions, group
 from heapwright.model.symbols import Location
+from heapwright.model.through import Through
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,9 @@ class FakeSymbols:
             function, _, library = text.partition("!")
             found.append(Location(function, "", 0, position < len(inner) - 1, library or "app"))
         return found
+
+    def at_hand(self, frame: int) -> list[Location]:
+        return self.locations(frame)
 
     def library(self, frame: int) -> str:
         return self.functions[frame][-1].partition("!")[2] or "app"
@@ -199,9 +203,9 @@ def test_a_nameless_frame_with_many_callers_is_a_wrapper() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "ngx_alloc",
+        "zone_alloc",
         "AllocateHeap",
-        "apr_palloc",
+        "my_palloc",
         "Arena::grow(unsigned long)",
         "sdsnewlen",
         "Pool<int>::allocate()",
@@ -215,6 +219,89 @@ def test_a_frame_named_after_allocating_is_a_wrapper_with_fewer_callers(name: st
 @pytest.mark.parametrize("name", ["parse", "ns_alloc::parse(int)", "parse<alloc_policy>(int)", "news"])
 def test_other_names_are_no_wrappers(name: str) -> None:
     assert set(fan_in(MIN_CALLERS, name)) <= {f"{name} [app]", "main [app]"}
+
+
+def through(
+    parents: list[int], frames: list[int], functions: list[list[str]], **options: object
+) -> list[tuple[str, Through]]:
+    """The site of each stack but the empty one, and what it says of nested allocators, each stack allocating once."""
+    symbols = FakeSymbols(functions)
+    sites = group([0, *parents], [0, *frames], symbols, SiteOptions(**options))  # type: ignore[arg-type]
+    inner = set(parents)
+    weighed = sites.weighed([int(stack not in inner) for stack in range(len(frames) + 1)])
+    return [(str(weighed[number]), weighed[number].through) for number in sites.site_of_stack[1:]]
+
+
+def test_a_nested_allocator_is_passed_and_named() -> None:
+    functions = [["main"], ["malloc!libc.so.6"], ["palloc"], ["AllocSetAlloc"], ["app+0x10"], ["std::f()"]]
+    assert through([0, 1, 2, 3], [0, 5, 2, 1], functions)[-1] == (
+        "main [app]",
+        Through(("palloc",), True, "PostgreSQL's memory contexts", True),
+    )
+    (_, _, _, last) = through([0, 1, 2, 3], [0, 2, 3, 4], functions)
+    assert last == ("main [app]", Through(("palloc",), True, "PostgreSQL's memory contexts", True))
+    assert through([0, 1], [0, 1], functions)[-1] == ("main [app]", Through())
+
+
+def test_what_a_nested_allocator_calls_in_its_library_is_its_own() -> None:
+    functions = [
+        ["main"],
+        ["palloc!libpool.so"],
+        ["libpool.so+0x7!libpool.so"],
+        ["grow_it!libpool.so"],
+        ["notify"],
+    ]
+    assert [site for site, _ in through([0, 1, 2], [0, 1, 2], functions)] == ["main [app]"] * 3
+    assert through([0, 1, 2], [0, 1, 3], functions)[-1][0] == "main [app]"
+    assert through([0, 1, 2], [0, 1, 4], functions)[-1] == ("notify [app]", Through()), "it calls back"
+    assert through([0, 1], [0, 3], functions)[-1] == ("grow_it [libpool.so]", Through()), (
+        "nobody called palloc"
+    )
+
+
+def test_what_maps_for_all_callers_of_a_runtime_stays_a_site() -> None:
+    functions = [["zend_compile!php"], ["_emalloc_56!php"], ["zend_mm_chunk_alloc!php"]]
+    site, said = through([0, 1, 2], [0, 1, 2], functions)[-1]
+    assert (site, said.functions) == ("zend_mm_chunk_alloc [php]", ())
+    assert through([0, 1], [0, 1], functions)[-1] == (
+        "zend_compile [php]",
+        Through(("_emalloc_56",), True, "PHP's memory manager", False, "USE_ZEND_ALLOC=0"),
+    )
+
+
+def test_a_skipped_function_is_named_beside_its_callers() -> None:
+    functions = [["main"], ["hand_out"], ["malloc"]]
+    said = through([0, 1, 2], [0, 1, 2], functions, skip=("^hand_out$",))[-1]
+    assert said == ("main [app]", Through(("hand_out",), True))
+    assert through([0, 1, 2], [0, 1, 2], functions)[-1] == ("hand_out [app]", Through())
+
+
+def test_a_funnel_is_named_beside_its_callers_unless_it_has_no_name() -> None:
+    def said(wrapper: str, callers: int) -> set[tuple[str, ...]]:
+        functions = [[wrapper], *([f"caller{i}"] for i in range(callers))]
+        parents = [index for caller in range(callers) for index in (0, 2 * caller + 1)]
+        frames = [frame for caller in range(callers) for frame in (1 + caller, 0)]
+        return {way.functions for _, way in through(parents, frames, functions)}
+
+    assert said("zone_alloc", MIN_CALLERS_BY_NAME) == {("zone_alloc",)}
+    assert said("app+0x10", MIN_CALLERS) == {()}
+
+
+def test_a_site_that_asks_malloc_too_is_partly_through() -> None:
+    functions = [["main"], ["palloc0"], ["palloc"], ["malloc"], ["pool_release"]]
+    parents, frames = [0, 1, 1, 1, 1], [0, 1, 1, 2, 3]
+    (_, said) = through(parents, frames, functions)[-1]
+    assert said.functions == ("palloc0", "palloc"), "most allocations first"
+    assert not said.is_all
+    assert through([0, 1], [0, 2], functions)[-1][1].is_all
+
+
+def test_an_inlined_nested_allocator_is_passed_too() -> None:
+    functions = [["malloc", "palloc", "main"], ["MemoryContextAlloc"]]
+    site, said = through([0], [0], functions)[-1]
+    assert (site, said.functions) == ("main [app]", ("palloc",))
+    site, said = through([0, 1], [0, 1], functions)[-1]
+    assert (site, said.functions) == ("main [app]", ("palloc",)), "the outermost"
 
 
 TREES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 7)), max_size=60)

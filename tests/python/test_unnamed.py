@@ -201,3 +201,10 @@ def test_what_a_trace_says_of_itself(unnamed: Unnamed, allocator: str, begin: st
     assert hashed["unseen"][0] == said["unseen"][0]
     assert hashed["conditions"][0] == "cpus\t8"
     assert hashed["conditions"][5].startswith("GLIBC_TUNABLES\tglibc.malloc.arena_max=2:tunable_")
+
+
+@pytest.mark.parametrize(
+    "function", ["palloc0", "std::pmr::monotonic_buffer_resource::do_allocate(int, int)"]
+)
+def test_functions_of_known_nested_allocators_keep_their_names(function: str) -> None:
+    assert Unnamed("/usr/bin/acme").function(function) == function

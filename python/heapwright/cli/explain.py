@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +110,29 @@ Process = Annotated[
 ]
 
 
+def _print_known_allocators(wanted: bool) -> None:
+    if wanted:
+        from heapwright.model import nested  # rarely wanted
+
+        for entry in nested.TABLE:
+            what = "mappings" if entry.maps else "blocks"
+            said = f"{what} are shared by later callers" if entry.is_shared else "each object is a block"
+            switch = f"; {entry.switch} makes each object a block" if entry.switch else ""
+            sys.stdout.write(f"{entry.name}: {said}{switch}\n    {entry.functions}\n")
+        raise typer.Exit
+
+
+KnownAllocators = Annotated[
+    bool,
+    typer.Option(
+        "--known-allocators",
+        callback=_print_known_allocators,
+        is_eager=True,
+        help="List the allocators inside programs whose callers are the call sites.",
+    ),
+]
+
+
 def explain(
     file: options.FileOrFolder,
     process: Process = "",
@@ -135,6 +159,7 @@ def explain(
     site_depth: options.SiteDepth = 1,
     full_stacks: options.FullStacks = False,
     skip: options.Skip = None,
+    known_allocators: KnownAllocators = False,
     debug_root: options.DebugRoot = None,
     html: options.Page = None,
     force: options.Force = False,

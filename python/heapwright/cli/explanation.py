@@ -219,7 +219,7 @@ def make_report(
     return explaining.Report(
         trace,
         facts,
-        trace.sites(sites),
+        trace.sites(sites).weighed(facts.stacks["allocations"]),
         chosen,
         wanted.top,
         wanted.suppressions,

@@ -108,7 +108,10 @@ FullStacks = Annotated[
 ]
 Skip = Annotated[
     list[str] | None,
-    typer.Option(metavar="REGEX", help="Functions or libraries that never count as a call site. Repeatable."),
+    typer.Option(
+        metavar="REGEX",
+        help="Functions or libraries that are no call sites: their callers are, as through them. Repeatable.",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Wide = Annotated[

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from heapwright.explain import site_names
+from heapwright.explain import nested_words, site_names
 from heapwright.explain.report import Answer, Report, share
 from heapwright.model import Location
 from heapwright.model.call_tree import Callers, heaviest_paths
@@ -69,6 +69,9 @@ def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]
     for record in records:
         site = record["site"]
         root = callers.root(stacks[site], skip=len(report.sites[site].path))
+        nearest = callers.of(root)
+        record["callers"] = len(nearest)
+        record["skip"] = nested_words.skip_of(report, record, record["callers"])
         record["paths"] = [
             {
                 "weight": path.weight,
@@ -76,5 +79,5 @@ def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]
                 "is_cut": path.is_cut,
                 "callers": [location_record(location) for location in path.callers],
             }
-            for path in heaviest_paths(callers, root, _PATHS_PER_SITE)
+            for path in heaviest_paths(callers, root, _PATHS_PER_SITE, nearest)
         ]

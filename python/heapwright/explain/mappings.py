@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+from heapwright.explain.outside_growth import again_with
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
+from heapwright.model import Site
 from heapwright.report import units
 from heapwright.report.columns import Column
 
@@ -22,6 +25,25 @@ def _gist(answer: Answer) -> str:
         return ""
     mapped, left = units.size(answer["mapped_bytes"]), units.size(answer["at_end_bytes"])
     return f"{mapped} in {units.counted(answer['calls'], 'call')}, {left} of it at the end"
+
+
+def _rows(report: Report) -> list[tuple[Site, SimpleNamespace]]:
+    conditions = report.trace.metadata.condition_values
+    found = []
+    for row in report.facts.mappings[: report.top]:
+        site = report.sites[row.site]
+        again = again_with(conditions, site.location.library, site.location.function)
+        found.append((site, SimpleNamespace(**row._asdict(), again=again)))
+    return found
+
+
+def _notes(answer: Answer) -> list[str]:
+    """Of mappings that a runtime cuts up for all callers."""
+    return [
+        f"{row['name']} maps memory that all callers share; with {row['again']} each object is a call"
+        for row in answer["sites"]
+        if row["again"]
+    ][:1]
 
 
 # mmap, mremap and sbrk by site, in whole pages; mappings last until munmap or a later mapping replaces them.
@@ -59,10 +81,14 @@ QUESTION = Question(
                 about="The part of at_end_bytes without access (PROT_NONE).",
             ),
             Column("of_files_bytes", "bytes", about="The part of mapped_bytes that maps files."),
-            rows=lambda report: [
-                (report.sites[row.site], row) for row in report.facts.mappings[: report.top]
-            ],
+            Column(
+                "again",
+                "text",
+                about="The setting that makes each object of the runtime that maps here a call; empty: none.",
+            ),
+            rows=_rows,
         ),
     ),
+    notes=_notes,
     gist=_gist,
 )

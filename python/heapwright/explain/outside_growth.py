@@ -11,6 +11,7 @@ from heapwright.explain import growth_kinds
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.leak_signs import LONG_RUN_NS
 from heapwright.explain.report import Report
+from heapwright.model import nested
 from heapwright.model.facts import OwnMoment
 from heapwright.model.sites import Site
 
@@ -18,16 +19,6 @@ _BINS = 2 * growth_kinds.LEAST_BINS
 _LEAST_LOOKS = 16
 _LEAST_BYTES = 1 << 20
 _LEAST_SHARE = 0.02  # of resident memory at its highest
-# Runtimes whose objects lie in mappings of their own: the functions that map them, and the setting that makes
-# each object a call, as recordings list it.
-_RUNTIMES = {
-    "Python": (
-        ("_PyObject_Arena", "_PyMem_Arena", "new_arena", "_PyObject_Malloc"),
-        "PYTHONMALLOC",
-        "malloc",
-    ),
-    "PHP": (("zend_mm_", "_emalloc", "zend_hash"), "USE_ZEND_ALLOC", "0"),
-}
 
 
 class OutsideRow(NamedTuple):
@@ -110,10 +101,12 @@ def again_with(conditions: dict[str, str], library: str, function: str) -> str:
     'USE_ZEND_ALLOC=0'
     """
     runtime = conditions.get("runtime", "")
-    if runtime not in _RUNTIMES:
-        return ""
-    functions, name, value = _RUNTIMES[runtime]
     file = library.rsplit("/", 1)[-1].removeprefix("lib").lower()
     is_unnamed = "+0x" in function or not function
-    is_of_runtime = function.startswith(functions) or (is_unnamed and file.startswith(runtime.lower()))
-    return f"{name}={value}" if is_of_runtime and conditions.get(name) != value else ""
+    entry = nested.mapper(
+        function, runtime, is_unnamed and bool(runtime) and file.startswith(runtime.lower())
+    )
+    if entry is None:
+        return ""
+    name, _, value = entry.switch.partition("=")
+    return entry.switch if conditions.get(name) != value else ""

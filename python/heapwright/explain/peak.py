@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from heapwright.explain import nested_words
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share, weight_of
 from heapwright.explain.tables import sites
@@ -51,6 +52,8 @@ def _findings(answer: Answer) -> list[Finding]:
     for site in answer["sites"][:1]:
         if site["share"] >= 0.1:
             text = f"{units.percent(site['share'])} of the peak is held by {site['name']}"
+            text += nested_words.beside(site)
+            text += f"; {nested_words.skip_hint(site)}" if site.get("skip") else ""
             return [Finding(weight_of(site["share"], site["share"] * answer["live_bytes"]), text)]
     return []
 

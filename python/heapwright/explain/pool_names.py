@@ -37,5 +37,14 @@ def skipping(function: str) -> str:
     >>> skipping("palloc(unsigned long)"), skipping("(anonymous namespace)::chunk(int)")
     ('--skip palloc', "--skip '\\\\(anonymous\\\\ namespace\\\\)::chunk'")
     """
+    return f"--skip {pattern(function)}"
+
+
+def pattern(function: str) -> str:
+    """What --skip takes to look through the function, quoted for a shell.
+
+    >>> pattern("palloc(unsigned long)")
+    'palloc'
+    """
     name = short_name(function)
-    return f"--skip {shlex.quote(re.escape(name if name in function else function))}"
+    return shlex.quote(re.escape(name if name in function else function))

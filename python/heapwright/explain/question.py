@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import tables
+from heapwright.explain import nested_words, tables
 from heapwright.explain.report import Answer, Finding, Report, site_record
 from heapwright.report import widgets
 from heapwright.report.columns import Column, Table, record
@@ -75,8 +75,13 @@ class Question(NamedTuple):
         found = [tables.shown(table, answer, is_sampled) for table in self.tables]
         parts = [part for part in found if part is not None]
         parts[1:] = [part for following in parts[1:] for part in (widgets.Text(), following)]
-        parts += [widgets.Text(line, style="dim") for line in self.notes(answer)]
+        lines = [*self.notes(answer), *nested_words.notes(self.rows_of_sites(answer))]
+        parts += [widgets.Text(line, style="dim") for line in lines]
         return widgets.Group(*parts) if parts else None
+
+    def rows_of_sites(self, answer: Answer) -> list[Answer]:
+        """Of all its tables of sites."""
+        return [row for table in self.tables if table.of_sites for row in answer[table.key]]
 
     def in_short(self, answer: Answer) -> str:
         """The answer in one line; "" if there is nothing to say."""

@@ -105,6 +105,7 @@ def weight_of(weight: float, size: float) -> float:
 
 def site_record(site: Site) -> Answer:
     """A site as plain data."""
+    nested = {"nested": site.through._asdict()} if site.through.functions else {}
     return {
         "site": site.number,
         "function": site.location.function,
@@ -112,6 +113,7 @@ def site_record(site: Site) -> Answer:
         "line": site.location.line,
         "library": site.location.library,
         "name": site_names.site_name(site),
+        **nested,
     }
 
 

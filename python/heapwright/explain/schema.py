@@ -46,6 +46,31 @@ def _site() -> Schema:
             "description": "Callers, in the tables peak, leaks and time: the heaviest paths, as shares of "
             "the site's weight.",
         },
+        "nested": {
+            **object_of(
+                (
+                    Column("functions", Many("text")),
+                    Column("is_all", "flag"),
+                    Column("allocator", "text"),
+                    Column("is_shared", "flag"),
+                    Column("switch", "text"),
+                ),
+            ),
+            "description": "The nested allocator's functions that the site calls, if it gets blocks through "
+            "any, those of most allocations first. is_all: for all allocations. allocator: as "
+            "--known-allocators has it; empty: found by its callers, or given with --skip. is_shared: blocks "
+            "are shared by later callers. switch: the setting with which each object is a block of its own; "
+            "empty: none.",
+        },
+        "callers": {
+            **type_of("count"),
+            "description": "With paths: different functions that call the site.",
+        },
+        "skip": {
+            **type_of("text"),
+            "description": "With paths: for --skip, which names the callers, where the site has over half "
+            "and is called by many; otherwise empty.",
+        },
         "frames": {
             **type_of(Many("frame")),
             "description": "With --full-stacks: the whole stack, innermost first.",

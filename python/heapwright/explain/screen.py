@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from heapwright.explain import cause, cause_words, first_screen, leaks, peak, tables, time
+from heapwright.explain import cause, cause_words, first_screen, leaks, nested_words, peak, tables, time
 from heapwright.explain import growth as growing
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer
@@ -151,12 +151,20 @@ class _Screen:
         table = tables.shown(question.tables[0], shown, self._is_sampled)
         if table is None:
             return []
+        notes = [widgets.Text(line, style="dim") for line in self._open(question, sites[:rows])]
         title = widgets.Text(question.heading(answer), style="bold")
         title.append(f" [{question.name}]", style="not bold dim")
-        return [widgets.Text(), title, table]
+        return [widgets.Text(), title, table, *notes]
+
+    def _open(self, question: Question, rows: Sequence[Answer]) -> list[str]:
+        """What these rows leave open, each once on the screen."""
+        earlier = self._tables[: self._tables.index(question)]
+        seen = [row for other in earlier for row in self._answers[other.name]["sites"][: len(rows)]]
+        return nested_words.notes(rows, seen)
 
     def _with_caller(self, row: Answer) -> Answer:
         """With the caller of most of it beside its name; where its own question has none, another's."""
+        row = {**row, "name": row["name"] + nested_words.beside(row), "nested": None}
         if row.get("frames"):
             return {**row, "frames": (), "name": _from(row["name"], row["frames"][1:2], is_all=True)}
         paths: Sequence[Answer] = row.get("paths") or next(

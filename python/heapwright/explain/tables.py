@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import estimates
+from heapwright.explain import estimates, nested_words
 from heapwright.explain.report import Answer, Report
 from heapwright.model import Site, SiteFacts
 from heapwright.model.names import short_name
 from heapwright.report import terminal, units, widgets
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
-_CALL_SITE = Column("name", TEXT, "call site")
+_CALL_SITE = Column("name", TEXT, "call site", text=lambda row, _: row["name"] + nested_words.beside(row))
 
 
 def sites(

@@ -14,6 +14,7 @@ from heapwright.model.facts import Facts
 from heapwright.model.facts.held import Held
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.holder_names import renamed
+from heapwright.model.nested import allocator_of
 from heapwright.model.records import Metadata, Module, Thread
 from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
 from heapwright.model.symbols import Location, Symbols
@@ -165,7 +166,12 @@ class AnonymousTrace(Trace):
             sites,
             lambda frame: tuple(map(unnamed, named.locations(frame))),
             named.is_whole,
+            named.passed and named.passed._replace(functions=list(map(self._passed, named.passed.functions))),
         )
+
+    def _passed(self, function: str) -> str:
+        """A name that tells only which allocator it is stays."""
+        return function if allocator_of(function) else self._names.hashed("function", function)
 
     def sites_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
         return self._named.sites_chosen(chosen, sites)

@@ -111,14 +111,21 @@ class _Way(NamedTuple):
     whole: int  # its weight where it was last divided
 
 
-def heaviest_paths(callers: Callers, root: Branch, limit: int) -> list[CallPath]:
-    """At most `limit` paths, heaviest first. Each is split and followed as far as the limit allows."""
+def heaviest_paths(
+    callers: Callers, root: Branch, limit: int, nearest: Sequence[Branch] = ()
+) -> list[CallPath]:
+    """At most `limit` paths, heaviest first. Each is split and followed as far as the limit allows.
+
+    nearest: the root's callers, if known.
+    """
     ways = [_Way(root, (), root.weight)]
     done: list[CallPath] = []
     while ways:
         way = max(ways, key=lambda way: way.branch.weight)
         ways.remove(way)
-        onward = callers.of(way.branch) if len(way.callers) < MAX_CALLERS else []
+        onward = list(nearest) if way.branch is root else []
+        if not onward and len(way.callers) < MAX_CALLERS:
+            onward = callers.of(way.branch)
         kept = onward[: limit - len(done) - len(ways)]
         kept = [branch for branch in kept if branch.weight >= _LEAST * root.weight] or kept[:1]
         ended = way.branch.members.get((0, 0), 0)

@@ -59,6 +59,25 @@ def innermost_paths(
     return _unpacked(_native.innermost_paths(_packed(parents), _packed(frames), paths.tobytes()))
 
 
+def nested_stacks(
+    parents: Sequence[int], frames: Sequence[int], kinds: Mapping[int, tuple[int, int, bool]]
+) -> tuple[array[int], list[int]]:
+    """As src/analyze/nested.hpp; kinds: function, group and is_site of frames that have any."""
+    table = array("I", bytes(12 * (max(kinds, default=0) + 1)))
+    for frame, kind in kinds.items():
+        table[3 * frame : 3 * frame + 3] = array("I", kind)
+    functions, own = _native.nested_stacks(_packed(parents), _packed(frames), table.tobytes())
+    return _unpacked(functions), own
+
+
+def passages(
+    sites: array[int], functions: array[int], allocations: Sequence[int]
+) -> list[tuple[int, int, int, int]]:
+    """As src/analyze/nested.hpp: site, function, allocations and stacks."""
+    weights = allocations if isinstance(allocations, memoryview) else array("Q", allocations)
+    return _native.passages(sites.tobytes(), functions.tobytes(), bytes(weights))
+
+
 def number_sites(groups: array[int]) -> tuple[array[int], array[int]]:
     """The site of each stack, and the first stack of each site."""
     site_of_stack, first_stacks = _native.number_sites(groups.tobytes())
@@ -110,8 +129,10 @@ __all__ = [
     "innermost_paths",
     "kind_names",
     "mapped_memory_of",
+    "nested_stacks",
     "number_sites",
     "open_reader",
+    "passages",
     "snapshot_times",
     "variable_types",
     "write_named_copy",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from heapwright.model import libraries
+from heapwright.model import libraries, nested
 from heapwright.model.names import bare_name
 from heapwright.model.symbols import Location
 
@@ -57,11 +57,15 @@ def is_runtime_file(file: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def is_runtime_name(function: str) -> bool:
-    """Of a language run time, or a wrapper named after malloc."""
+    """Of a language run time, a nested allocator, or a wrapper named after malloc."""
     if function.startswith("<") and _RUNTIME_NAME.match(function):
         return True  # <alloc::vec::Vec<u8> as Clone>::clone
     name = bare_name(function)
-    return _RUNTIME_NAME.match(name) is not None or is_wrapper_name(name)
+    return (
+        _RUNTIME_NAME.match(name) is not None
+        or is_wrapper_name(name)
+        or nested.allocator_of(function) is not None
+    )
 
 
 def is_wrapper_name(bare: str) -> bool:
@@ -77,7 +81,7 @@ def is_allocator(location: Location) -> bool:
 
 
 def is_plumbing(location: Location) -> bool:
-    """Allocator, language run time, C library, or a wrapper named after malloc."""
+    """Allocator, nested or not, language run time, C library, or a wrapper named after malloc."""
     if libraries.is_plumbing(location.library):
         return True
     if location.function.startswith(f"{location.library}+0x"):

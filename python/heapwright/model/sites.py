@@ -5,6 +5,9 @@ A stack's site is its innermost location that is not plumbing. Stacks are a
 tree (a stack is a frame and the stack that called it), so a site is found in
 one step from the caller's.
 
+Functions of nested allocators (nested.py) are plumbing, and so is what they call in their own library; a site
+says through which of them its blocks come.
+
 Below a Python function, or code that a runtime has made and named, the code of
 the interpreter is plumbing: the site is that function, or an extension that it calls.
 """
@@ -16,10 +19,11 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from heapwright.model import libraries, native
+from heapwright.model import libraries, native, nested
 from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import RUNTIMES_CODE, Location, Symbols
+from heapwright.model.through import DIRECT, Passed, Through, passed_by
 
 FRAME_TRUNCATED = 0xFFFFFFF0
 FRAME_TABLE_FULL = 0xFFFFFFF1
@@ -74,6 +78,7 @@ class Site(NamedTuple):
     number: int
     path: Path
     stack: int  # one of its stacks
+    through: Through = DIRECT  # set by Sites.weighed
 
     @property
     def location(self) -> Location:
@@ -101,7 +106,7 @@ def describe(location: Location) -> str:
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    __slots__ = ("is_whole", "locations", "site_of_stack", "sites")
+    __slots__ = ("is_whole", "locations", "passed", "site_of_stack", "sites")
 
     def __init__(
         self,
@@ -109,12 +114,17 @@ class Sites:
         sites: tuple[Site, ...],
         locations: Callable[[int], Path],
         is_whole: bool = False,
+        passed: Passed | None = None,
     ) -> None:
-        """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack."""
+        """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack.
+
+        passed: the nested allocators between the sites and malloc.
+        """
         self.site_of_stack = site_of_stack
         self.sites = sites
         self.locations = locations
         self.is_whole = is_whole
+        self.passed = passed
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -124,6 +134,16 @@ class Sites:
 
     def __iter__(self) -> Iterator[Site]:
         return iter(self.sites)
+
+    def weighed(self, allocations: Sequence[int]) -> Sites:
+        """The same, each with the nested allocators through which its allocations, by stack, come."""
+        if self.passed is None:
+            return self
+        found = self.passed.by_site(self.site_of_stack, allocations)
+        sites = list(self.sites)
+        for number, way in found.items():
+            sites[number] = sites[number]._replace(through=way)
+        return Sites(self.site_of_stack, tuple(sites), self.locations, self.is_whole, self.passed)
 
     def matching(self, pattern: re.Pattern[str] | None, library: re.Pattern[str] | None) -> bytes:
         """One byte per site: 1 if the site matches both patterns."""
@@ -138,12 +158,16 @@ class Sites:
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
     used = set(frames[1:])
-    frame_paths = _FramePaths(symbols, _plumbing_test(options.skip), _interpreters(parents, frames, symbols))
+    frame_paths = _FramePaths(symbols, _Plumbing(options.skip), _interpreters(parents, frames, symbols))
     if not options.full_stacks:
         frame_paths.skip(funnels(parents, frames, used, frame_paths.of, symbols.is_unnamed))
-    marked = frames
+    marked, passed = frames, None
     if frame_paths.interpreters:
         marked = _without_python(parents, frames, symbols, frame_paths.interpreters)
+    if not options.full_stacks:
+        marked, passed = _without_own(
+            parents, marked, used if marked is frames else set(marked[1:]), frame_paths
+        )
     table = _PathTable(max(1, options.depth))
     own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in set(marked[1:])}
     paths = _stack_paths(parents, marked, own_paths, table)
@@ -152,7 +176,7 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
     site_of_stack, first_stacks = native.number_sites(groups)
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
-    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks)
+    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks, passed)
 
 
 class _PathTable:
@@ -265,6 +289,30 @@ def _without_python(
     return marked
 
 
+def _without_own(
+    parents: Sequence[int], frames: Sequence[int], used: Iterable[int], frame_paths: _FramePaths
+) -> tuple[Sequence[int], Passed | None]:
+    """The frames, those of a nested allocator's own code numbered behind all others; what stacks pass.
+
+    used: the distinct ones.
+    """
+    for frame in used:
+        frame_paths.of(frame)
+    if not frame_paths.passed:
+        return frames, None
+    library_of = {frame: frame_paths.library(frame) for frame in used if frame not in MARKS}
+    passed = {frame: name for frame, name in frame_paths.passed.items() if frame in library_of}
+    if not passed:
+        return frames, None
+    found, own = passed_by(parents, frames, passed, library_of, frame_paths.has)
+    if not own:
+        return frames, found
+    marked = array("I", frames)
+    for stack in own:
+        marked[stack] += 2 * frame_paths.behind
+    return marked, found
+
+
 def _libraries_of(frames: Sequence[int], symbols: Symbols) -> dict[int, str]:
     return {frame: "" if frame in MARKS else symbols.library(frame) for frame in set(frames[1:])}
 
@@ -281,19 +329,28 @@ def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_p
 class _FramePaths:
     """For each frame: its non-plumbing locations, and the fallback if a stack has none."""
 
-    def __init__(
-        self, symbols: Symbols, plumbing: Callable[[Location], bool], interpreters: frozenset[str]
-    ) -> None:
+    def __init__(self, symbols: Symbols, plumbing: _Plumbing, interpreters: frozenset[str]) -> None:
         self._symbols = symbols
         self._plumbing = plumbing
         self.interpreters = interpreters
-        self._behind = len(symbols)  # of a frame without a Python function
+        self.behind = len(symbols)  # of a frame without a Python function
         self._known: dict[int, Path] = {}
+        self.passed: dict[int, str] = {}  # of frames that were asked for: nested allocators' functions
 
     def skip(self, frames: Iterable[int]) -> None:
         """Treats frames as plumbing that are not plumbing by name."""
         for frame in frames:
+            if not self._symbols.is_unnamed(frame):
+                self.passed[frame] = self._known[frame][-1].function
             self._known[frame] = ()
+
+    def library(self, frame: int) -> str:
+        """Of its object; frame: no mark."""
+        return self._symbols.library(frame % self.behind)
+
+    def has(self, frame: int) -> bool:
+        """Whether it has a location that is not plumbing."""
+        return bool(self.of(frame))
 
     def of(self, frame: int) -> Path:
         """Its non-plumbing locations."""
@@ -306,25 +363,34 @@ class _FramePaths:
         """The fallback if there is only plumbing; empty for the allocator."""
         if frame in MARKS:
             return (MARKS[frame],)
-        locations = self._symbols.locations(frame % self._behind)
+        locations = self._symbols.locations(frame % self.behind)
         rest = [location for location in locations if not is_allocator(location)]
         return (_as_site(rest[-1]),) if rest else ()
 
     def _find(self, frame: int) -> Path:
         # By its library if that is enough: getting locations may mean reading debug info.
-        if frame in MARKS:
+        if frame in MARKS or frame >= 2 * self.behind:
             return ()
-        if frame >= self._behind:
-            return self._without_plumbing(frame - self._behind)
+        if frame >= self.behind:
+            return self._without_plumbing(frame, self._symbols.locations(frame - self.behind))
         library = self._symbols.library(frame)
-        if library in self.interpreters or libraries.is_plumbing(library):
+        if libraries.is_plumbing(library):
+            if library.startswith(nested.LIBRARIES):
+                self._without_plumbing(frame, self._symbols.at_hand(frame))
             return ()
-        path = self._without_plumbing(frame)
+        if library in self.interpreters:
+            return ()
+        path = self._without_plumbing(frame, self._symbols.locations(frame))
         return () if library == RUNTIMES_CODE and path and _is_of_runtime(path[0]) else path
 
-    def _without_plumbing(self, frame: int) -> Path:
-        locations = self._symbols.locations(frame)
-        return tuple([_as_site(location) for location in locations if not self._plumbing(location)])
+    def _without_plumbing(self, frame: int, locations: Iterable[Location]) -> Path:
+        path: list[Location] = []
+        for location in locations:
+            if not self._plumbing.has(location):
+                path.append(_as_site(location))
+            elif not path and self._plumbing.is_nested(location):
+                self.passed[frame] = location.function
+        return tuple(path)
 
 
 def _is_of_runtime(location: Location) -> bool:
@@ -339,16 +405,20 @@ def _as_site(location: Location) -> Location:
     return Location(location.function, location.file, location.line, False, location.library)
 
 
-def _plumbing_test(skip: Sequence[str]) -> Callable[[Location], bool]:
-    if not skip:
-        return is_plumbing
-    further = re.compile("|".join(f"(?:{pattern})" for pattern in skip))
+class _Plumbing:
+    """What is plumbing by its name, and what of that a nested allocator; skip: as in SiteOptions."""
 
-    def test(location: Location) -> bool:
-        return (
-            is_plumbing(location)
-            or further.search(location.function) is not None
-            or further.search(location.library) is not None
+    def __init__(self, skip: Sequence[str]) -> None:
+        self._further = re.compile("|".join(f"(?:{pattern})" for pattern in skip)) if skip else None
+
+    def has(self, location: Location) -> bool:
+        return is_plumbing(location) or self._is_skipped(location)
+
+    def is_nested(self, location: Location) -> bool:
+        return nested.allocator_of(location.function) is not None or self._is_skipped(location)
+
+    def _is_skipped(self, location: Location) -> bool:
+        return self._further is not None and (
+            self._further.search(location.function) is not None
+            or self._further.search(location.library) is not None
         )
-
-    return test

@@ -87,6 +87,10 @@ class Symbols:
         """The frame's source-level frames, innermost first; never empty."""
         return self._columns_of(frame).locations(frame, self.library(frame))
 
+    def at_hand(self, frame: int) -> list[Location]:
+        """The same without reading anything more; empty where that would be needed."""
+        return self._columns.locations(frame, self.library(frame))
+
     def is_unnamed(self, frame: int) -> bool:
         """True if only the frame's address in a file is known."""
         if frame >= len(self):

@@ -13,6 +13,7 @@ from heapwright.model import libraries, plumbing
 from heapwright.model.anonymous import Names
 from heapwright.model.funnels import speaks_of_allocating
 from heapwright.model.names import bare_name, short_name, template_arguments
+from heapwright.model.nested import allocator_of
 from heapwright.model.symbols import Location
 
 # Names of mappings that the kernel gives in every program.
@@ -107,6 +108,8 @@ class Unnamed:
         word = plumbing.allocator_word(function)
         if word:
             return word if word == function else f"{word}({self.hashed('function', function)})"
+        if allocator_of(function):
+            return function  # of what everybody can read
         short, bare = short_name(function), bare_name(function)
         if bare in _CONTROL_BLOCKS:
             return bare + self._control_block(function) + f"({self.hashed('function', function)})"

@@ -71,7 +71,9 @@ def answer(trace: Trace, question: str, chosen: Filter | None = None, top: int =
 def _report(trace: Trace, chosen: Filter | None, top: int) -> explaining.Report:
     trace.symbols()
     wanted = chosen or Filter()
-    return explaining.Report(trace, trace.facts(wanted), trace.sites(SiteOptions()), wanted, top)
+    facts = trace.facts(wanted)
+    sites = trace.sites(SiteOptions()).weighed(facts.stacks["allocations"])
+    return explaining.Report(trace, facts, sites, wanted, top)
 
 
 __all__ = ["Shown", "answer", "findings"]

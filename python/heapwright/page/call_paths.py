@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import site_names
+from heapwright.explain import nested_words, site_names
 from heapwright.explain.report import Report
 from heapwright.model.names import short_name
 from heapwright.page.packing import Pack
@@ -138,7 +138,7 @@ class CallPaths:
             return number("(smaller call sites)"), number(""), number(""), number(""), 0
         found = self._report.sites[site]
         name = " < ".join(short_name(location.function) for location in found.path)
-        whole = site_names.long_site_name(found)
+        whole = site_names.long_site_name(found) + nested_words.passing(found.through)
         return (
             number(name),
             number(site_names.where(found.location)),

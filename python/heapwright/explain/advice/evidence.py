@@ -177,8 +177,9 @@ class Evidence:
         return 2 * site.by_operator_new >= site.allocations > 0
 
     def is_a_pool(self, number: int) -> bool:
-        """The site fills a pool, by its name or its frames."""
-        if pool_names.is_pool(self.report.sites[number].location.function):
+        """The site fills a pool, by its name, its frames, or what it calls."""
+        site = self.report.sites[number]
+        if pool_names.is_pool(site.location.function) or (site.through.is_all and site.through.is_shared):
             return True
         return self.container(number)[0] == "heapwright"
 
