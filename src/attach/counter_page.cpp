@@ -49,6 +49,8 @@ CounterPage::CounterPage(pid_t process, const PageFacts& facts)
   if (!facts.knows_usable) section.flags |= counters::has_unknown_usable;
   section.functions = counters::function_count;
   section.bins = counters::bin_count;
+  section.time_bins = counters::time_bin_count;
+  section.lock_bins = counters::lock_bin_count;
   section.table_bytes = sizeof(counters::CallTable);
   section.tables_offset = offsetof(CallsPage, tables);
   section.keeper = static_cast<std::uint32_t>(facts.keeper);

@@ -126,6 +126,8 @@ void describe(CallsPage& made) noexcept {
   if (!allocator.knows_usable) section.flags |= counters::has_unknown_usable;
   section.functions = counters::function_count;
   section.bins = counters::bin_count;
+  section.time_bins = counters::time_bin_count;
+  section.lock_bins = counters::lock_bin_count;
   section.table_bytes = sizeof(counters::CallTable);
   section.tables_offset = offsetof(CallsPage, tables);
   section.keeper = keeper.process;

@@ -101,6 +101,7 @@ void begin_thread() noexcept {
   thread.table = &table;
   thread.random_state = (table.last_begun[1] << 20) ^ (table.last_begun[0] << 8) ^ (index + 1);
   thread.calls_until_timed = counters::draw_stride(thread.random_state);
+  thread.look = {};  // of an earlier thread
   ++table.threads_begun;
   note_end_of(index);
   current_thread = &thread;

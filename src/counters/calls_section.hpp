@@ -36,6 +36,19 @@ constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
   return std::min(bin, std::uint32_t{bin_count - 1});
 }
 
+// Times need fewer: the last is for 30 s of CPU time and more.
+inline constexpr std::size_t time_bin_count = 136;
+constexpr std::uint32_t time_bin_of(std::uint64_t ns) noexcept {
+  return std::min(bin_of(ns), std::uint32_t{time_bin_count - 1});
+}
+
+// Waits for locks are rare: a bin per power of two. The last is for 9 minutes and more.
+inline constexpr std::size_t lock_bin_count = 40;
+constexpr std::uint32_t lock_bin_of(std::uint64_t ns) noexcept {
+  const auto highest_bit = static_cast<std::uint32_t>(std::bit_width(ns | 1)) - 1;
+  return std::min(highest_bit, std::uint32_t{lock_bin_count - 1});
+}
+
 // One in mean_stride calls is timed, at random: CPU time of those calls.
 inline constexpr std::uint64_t mean_stride = 64;
 inline constexpr std::uint64_t slow_from_ns = 20'000;
@@ -45,13 +58,20 @@ struct Timings {
   std::uint64_t ns;
   std::uint64_t slow_calls;  // of slow_from_ns or longer
   std::uint64_t slow_ns;
-  std::uint64_t bins[bin_count];  // of ns
+  std::uint64_t bins[time_bin_count];  // of ns
 };
 
 // For the same calls: how many left the processor, and for how long.
 struct Waits {
   std::uint64_t calls;
   std::uint64_t ns;
+};
+
+// Of these, the calls that gave up the processor by themselves: they waited for a lock.
+struct LockWaits {
+  std::uint64_t calls;
+  std::uint64_t ns;
+  std::uint64_t bins[lock_bin_count];  // of ns
 };
 
 // Plain words: only their own thread writes them, and an addition to memory is one instruction. Readers are
@@ -73,10 +93,14 @@ struct alignas(4096) CallTable {
   std::uint64_t sizes[bin_count];  // of successful requests
   Waits making_waits;
   Waits releasing_waits;
+  LockWaits lock_waits;   // of both
+  Waits preempted_waits;  // of both: the kernel took the processor away
+  // Waits for locks in calls just after a preemption, where they are likely. Not among the timed calls.
+  Waits sought_lock_waits;
 };
 static_assert(sizeof(CallTable) == 4096);
 
-inline constexpr std::uint32_t calls_section_version = 2;  // 1: times were those of the wall clock
+inline constexpr std::uint32_t calls_section_version = 3;  // 2: lock waits were not told apart
 inline constexpr std::size_t max_call_tables = 1 + 1024;
 
 enum CallsFlag : std::uint32_t {
@@ -88,7 +112,7 @@ enum CallsFlag : std::uint32_t {
 struct CallsSection {
   std::uint32_t flags;
   std::uint32_t functions;      // entries of a table's calls
-  std::uint32_t bins;           // entries of each histogram
+  std::uint32_t bins;           // entries of the histogram of sizes
   std::uint32_t table_bytes;    // bytes of a table
   std::uint32_t tables_offset;  // where the first begins, from the page's start
   std::uint32_t keeper;         // the process that will read the page after this one has ended; 0: none
@@ -101,6 +125,8 @@ struct CallsSection {
   Counter tables_used;       // number of used tables; all later ones are all 0
   char program[64];          // its name, as it was executed
   char allocator[128];       // the file that provides malloc
+  std::uint32_t time_bins;   // entries of each histogram of times
+  std::uint32_t lock_bins;   // of that of waits for locks
 };
 
 // The first table is for calls without their own table: of exiting threads, or of threads that came when all

@@ -62,20 +62,37 @@ inline void tally_realloc(CallTable& table, const Reallocation& call) noexcept {
   Way::add(table.sizes[bin_of(call.size)], 1);
 }
 
+inline void tally_wait(CallTable& table, Waits& waits, Took took) noexcept {
+  ++waits.calls;
+  waits.ns += took.waited_ns;
+  if (took.waited == Waited::lock) {
+    ++table.lock_waits.calls;
+    table.lock_waits.ns += took.waited_ns;
+    ++table.lock_waits.bins[lock_bin_of(took.waited_ns)];
+  } else if (took.waited == Waited::preempted) {
+    ++table.preempted_waits.calls;
+    table.preempted_waits.ns += took.waited_ns;
+  }
+}
+
 // A call took this long, including `clock_ns` for reading the clock. Only for the thread's own table.
 inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
                        std::uint64_t clock_ns) noexcept {
+  if (!took.is_typical) {
+    if (took.waited != Waited::lock) return;
+    ++table.sought_lock_waits.calls;
+    table.sought_lock_waits.ns += took.waited_ns;
+    return;
+  }
   if (took.waited_ns != 0) {
-    Waits& waits = part == &CallTable::making ? table.making_waits : table.releasing_waits;
-    ++waits.calls;
-    waits.ns += took.waited_ns;
+    tally_wait(table, part == &CallTable::making ? table.making_waits : table.releasing_waits, took);
   }
   const std::uint64_t on_ns = took.ns - took.waited_ns;
   const std::uint64_t ns = on_ns > clock_ns ? on_ns - clock_ns : 0;
   Timings& timings = table.*part;
   ++timings.calls;
   timings.ns += ns;
-  ++timings.bins[bin_of(ns)];
+  ++timings.bins[time_bin_of(ns)];
   if (ns < slow_from_ns) return;
   ++timings.slow_calls;
   timings.slow_ns += ns;

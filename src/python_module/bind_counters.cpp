@@ -55,6 +55,8 @@ nb::dict counters_constants() {
   constants["calls_bytes"] = sizeof(counters::CallsSection);
   constants["table_bytes"] = sizeof(counters::CallTable);
   constants["bin_count"] = counters::bin_count;
+  constants["time_bin_count"] = counters::time_bin_count;
+  constants["lock_bin_count"] = counters::lock_bin_count;
   constants["function_count"] = counters::function_count;
   constants["max_call_tables"] = counters::max_call_tables;
   constants["has_own_malloc"] = static_cast<std::uint32_t>(counters::has_own_malloc);

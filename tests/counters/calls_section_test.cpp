@@ -36,6 +36,16 @@ TEST(Bins, TheLastHoldsWhatIsLarger) {
   EXPECT_EQ(bin_of((1ULL << 41) - 1), bin_count - 1);
   EXPECT_EQ(bin_of(1ULL << 41), bin_count - 1);
   EXPECT_EQ(bin_of(UINT64_MAX), bin_count - 1);
+  EXPECT_EQ(time_bin_of((1ULL << 35) - 1), time_bin_count - 1);
+  EXPECT_EQ(time_bin_of(UINT64_MAX), time_bin_count - 1);
+  EXPECT_EQ(lock_bin_of(UINT64_MAX), lock_bin_count - 1);
+}
+
+TEST(Bins, OfWaitsForLocksAreOctaves) {
+  EXPECT_EQ(lock_bin_of(0), 0U);
+  EXPECT_EQ(lock_bin_of(1), 0U);
+  EXPECT_EQ(lock_bin_of(1023), 9U);
+  EXPECT_EQ(lock_bin_of(1024), 10U);
 }
 
 }  // namespace

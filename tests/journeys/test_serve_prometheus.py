@@ -41,6 +41,19 @@ def test_debians_promtool_finds_no_fault_with_the_names() -> None:
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
+def test_the_documents_alert_is_a_rule(tmp_path: Path) -> None:
+    if shutil.which("promtool") is None:
+        pytest.skip("apt-get install prometheus")
+    text = (Path(__file__).parents[2] / "docs/serve.md").read_text()
+    (rules,) = [block.split("```")[0] for block in text.split("```yaml\n")[1:] if "groups:" in block]
+    path = tmp_path / "rules.yml"
+    path.write_text(rules)
+    checked = subprocess.run(
+        ["promtool", "check", "rules", path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 class Prometheus:
     """Debian's, that scrapes one target each second."""
 

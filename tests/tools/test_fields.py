@@ -64,7 +64,7 @@ def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
 
 def test_arrays_are_fields_where_no_rows_are_made(tmp_path: Path) -> None:
     header = PROJECT / "src/counters/calls_section.hpp"
-    assert "Timings: not understood: std::uint64_t bins[bin_count];" in write(tmp_path, header).stderr
+    assert "Timings: not understood: std::uint64_t bins[time_bin_count];" in write(tmp_path, header).stderr
     command = [
         sys.executable,
         PROJECT / "src/python_module/fields.py",

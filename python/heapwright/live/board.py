@@ -20,7 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 from heapwright.live import show
 from heapwright.live.page import PageError
 from heapwright.live.rates import SORT_KEYS
-from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for
+from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for, lost
 from heapwright.report import units
 from heapwright.terminal.pairs import Pairs
 from heapwright.terminal.sparkline import sparkline
@@ -28,12 +28,13 @@ from heapwright.terminal.sparkline import sparkline
 _WIDE = 1000  # all columns
 _LEAST_NAME, _LEAST_HISTORY, _GAP = 8, 8, 2
 # The columns that a narrow terminal keeps, most important first.
-_PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns", "contended_per_s",
-             "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s", "threads",
-             "live_blocks")  # fmt: skip
+_PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns", "lost_ns_per_s",
+             "collisions_per_s", "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s",
+             "threads", "live_blocks")  # fmt: skip
 _Row = dict[str, Any]
 LOOKS = 120
-KEPT = ("calls_per_s", "live_bytes", "resident_bytes", "p99_ns", "contended_per_s", "remote_frees_per_s")
+KEPT = ("calls_per_s", "live_bytes", "resident_bytes", "p99_ns", "collisions_per_s", "lost_ns_per_s",
+        "remote_frees_per_s")  # fmt: skip
 
 
 class Looks(Protocol):
@@ -82,7 +83,8 @@ _HELP = (
     ("live", "bytes of blocks allocated and not released"),
     ("res/live", "resident memory per live byte"),
     ("mean, p99", "CPU time of a call, from the timed calls"),
-    ("contended", "lock acquisitions of libheapwright.so that had to wait, per second"),
+    ("collisions", "heap calls that waited for a lock, per second"),
+    ("lost", "time these waited, per second: 100 % is one thread all the time"),
     ("remote", "cross-thread frees per second; libheapwright.so only"),
     ("history", "calls per second in the last looks, newest at the right"),
 )
@@ -339,6 +341,7 @@ _HISTORIES = (
     ("live", "live_bytes", _bytes),
     ("resident", "resident_bytes", _bytes),
     ("p99", "p99_ns", units.duration),
-    ("contended", "contended_per_s", lambda value: units.number(value, "per_s")),
+    ("collisions", "collisions_per_s", lambda value: units.number(value, "per_s")),
+    ("lost", "lost_ns_per_s", lost),
     ("remote", "remote_frees_per_s", lambda value: units.number(value, "per_s")),
 )

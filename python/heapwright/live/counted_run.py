@@ -52,7 +52,12 @@ class CountedRun:
         self._takes = 0
         self._sampling = sampling
         self._killed_by = 0
-        environment = os.environ | {"HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper)}
+        # Our own heap, if the program uses it, then counts its locks' collisions as well.
+        environment = (
+            {"HEAPWRIGHT_HEAP_COUNTERS": "1"}
+            | os.environ
+            | {"HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper)}
+        )
         if sampling:
             command = sampling.command(library, command)
         else:

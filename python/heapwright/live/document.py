@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from heapwright.live import figures
+from heapwright.live import contention, figures
 from heapwright.live.counted_run import Counted
 from heapwright.live.layout import FUNCTIONS, MAKING, RELEASING
 from heapwright.live.page import Calls
@@ -46,6 +46,16 @@ TIMING = (
     Column("waited_calls", "maybe", about="Calls that left the CPU. " + _ESTIMATED),
     Column("waited_ns", "maybe", about="Time off the CPU, not in time_ns. " + _ESTIMATED),
 )
+CONTENTION = (
+    Column("collisions", "maybe", about="Calls that waited for a lock. " + _ESTIMATED),
+    Column("collisions_low", "maybe", about="The 95 % interval."),
+    Column("collisions_high", "maybe"),
+    Column("lost_ns", "maybe", about="Time off the CPU in these, summed over threads. " + _ESTIMATED),
+    Column("lost_low_ns", "maybe", about="The 95 % interval."),
+    Column("lost_high_ns", "maybe", about="Null: no wait was seen, so its length is not known."),
+    Column("preempted_ns", "maybe", about="Time in which the kernel had taken the CPU. " + _ESTIMATED),
+    Column("other_ns", "maybe", about="Time off the CPU for another reason. " + _ESTIMATED),
+)
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
 FUNCTION_CALLS = tuple(Column(name) for name in FUNCTIONS)
 CALLS = (
@@ -79,6 +89,7 @@ CALLS = (
     Column("slow_from_ns"),
     Column("making", TIMING, value=_timing("making", MAKING)),
     Column("releasing", TIMING, value=_timing("releasing", RELEASING)),
+    Column("contention", CONTENTION, value=lambda calls, _: contention.describe(calls)),
     Column("sizes", Many(SIZE), value=lambda calls, _: figures.size_rows(calls.sizes)),
     Column("calls_while_reading", about=WHILE_READING),
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heapwright.live.layout import MAKING, RELEASING, bin_edges
-from heapwright.live.page import Calls, Timings
+from heapwright.live.page import Calls, LockWaits, Timings
 
 # Fewer timed calls give no estimate.
 LEAST_TIMED = 30
@@ -141,6 +141,8 @@ def runs_backwards(lately: Calls) -> bool:
     values: list[int] = [getattr(lately, name) for name in _SUMS] + [
         *lately.by_function.values(),
         *lately.sizes,
+        *lately.lock_waits[:2],
+        *lately.lock_waits.bins,
     ]
     for timings in (lately.making, lately.releasing):
         values += [getattr(timings, name) for name in _TIMING_SUMS] + [*timings.bins]
@@ -148,7 +150,8 @@ def runs_backwards(lately: Calls) -> bool:
 
 
 _SUMS = ("requested_bytes", "usable_bytes", "released_bytes", "realloc_made", "realloc_released", "failed",
-         "null_releases", "threads_begun", "threads_ended")  # fmt: skip
+         "null_releases", "threads_begun", "threads_ended", "preempted_calls", "preempted_ns", "sought_calls",
+         "sought_ns")  # fmt: skip
 _FLAGS = ("has_own_malloc", "has_unknown_usable", "is_attached")
 _TIMING_SUMS = ("calls", "ns", "slow_calls", "slow_ns", "waited_calls", "waited_ns")
 
@@ -163,6 +166,11 @@ def _combined(some: Calls, other: Calls, combine: _Combine) -> Calls:
         },
         making=_combined_timings(some.making, other.making, combine),
         releasing=_combined_timings(some.releasing, other.releasing, combine),
+        lock_waits=LockWaits(
+            combine(some.lock_waits.calls, other.lock_waits.calls),
+            combine(some.lock_waits.ns, other.lock_waits.ns),
+            tuple(map(combine, some.lock_waits.bins, other.lock_waits.bins)),
+        ),
         sizes=tuple(map(combine, some.sizes, other.sizes)),
     )
 

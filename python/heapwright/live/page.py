@@ -49,6 +49,14 @@ class Timings(NamedTuple):
     waited_ns: int
 
 
+class LockWaits(NamedTuple):
+    """Of the timed calls: those that waited for a lock, how long, and a bin per power of two of ns."""
+
+    calls: int
+    ns: int
+    bins: tuple[int, ...]
+
+
 class Calls(NamedTuple):
     """The calls of a process: sums over its threads' tables. All but the flags only grow."""
 
@@ -76,6 +84,11 @@ class Calls(NamedTuple):
     threads_ended: int
     making: Timings
     releasing: Timings
+    lock_waits: LockWaits  # a part of both timings' waits
+    preempted_calls: int  # another part of these
+    preempted_ns: int
+    sought_calls: int  # waits for locks where they are likely, not a sample
+    sought_ns: int
     sizes: tuple[int, ...]
     calls_while_reading: int  # 0: all values are of one moment
 
@@ -331,6 +344,9 @@ def _calls_of(data: bytes, earlier: bytes, later: bytes) -> Calls:
         threads_ended=number(earlier, "table", "threads_ended"),
         making=_timings(later, "making"),
         releasing=_timings(later, "releasing"),
+        lock_waits=_lock_waits(later),
+        **_waits(later, "preempted"),
+        **_waits(later, "sought"),
         sizes=numbers(later, "table", "sizes"),
         calls_while_reading=sum(new.values()) - sum(old.values()),
         **of_section,
@@ -349,6 +365,17 @@ def _timings(table: bytes, name: str) -> Timings:
         numbers(table, "timings", "bins", at),
         *numbers(table, "table", f"{name}_waits"),
     )
+
+
+def _lock_waits(table: bytes) -> LockWaits:
+    calls, ns, *bins = numbers(table, "table", "lock_waits")
+    return LockWaits(calls, ns, tuple(bins))
+
+
+def _waits(table: bytes, kind: str) -> dict[str, int]:
+    field = {"preempted": "preempted_waits", "sought": "sought_lock_waits"}[kind]
+    calls, ns = numbers(table, "table", field)
+    return {f"{kind}_calls": calls, f"{kind}_ns": ns}
 
 
 def _read_heap(path: str, section: _Section, read: Read) -> HeapFigures:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from heapwright.live import figures
+from heapwright.live import contention, figures
 from heapwright.live.choice import name_of
 from heapwright.live.layout import FUNCTIONS
 from heapwright.live.page import Calls, HeapFigures, Page, RemedyFigures
@@ -15,7 +15,7 @@ from heapwright.live.processes import Process, find_process
 
 # What rows are sorted by, the largest first.
 SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "overhead", "mean_ns",
-             "threads", "process")  # fmt: skip
+             "lost_ns_per_s", "threads", "process")  # fmt: skip
 
 
 class Reading(NamedTuple):
@@ -105,21 +105,30 @@ def _row(process_id: int, name: str, process: Process, earlier: Reading, later: 
         "contended_per_s": None,
         "remote_frees_per_s": None,
     }
+    exact: dict[str, float | None] = {}
     old_heap, new_heap = earlier.heaps.get(process_id), later.heaps.get(process_id)
     if is_same and old_heap and new_heap:
+        exact = _known(contention.counted_rates(old_heap, new_heap, took_s))
         row["contended_per_s"] = round((new_heap.contended - old_heap.contended) / took_s, 1)
         if old_heap.remote_frees is not None and new_heap.remote_frees is not None:
             row["remote_frees_per_s"] = round((new_heap.remote_frees - old_heap.remote_frees) / took_s, 1)
     new = later.calls.get(process_id)
     if new is None:
-        return row | dict.fromkeys(_OF_CALLS)
+        return row | dict.fromkeys(_OF_CALLS) | exact
     calls = lately(process_id, earlier, later)
     if calls is None:
         calls, took_s = new, max(1e-3, (later.time_ns - new.started_ns) / 1e9)
-    return row | _of_calls(new, calls, took_s, process)
+    total_s = max(1e-3, (later.time_ns - new.started_ns) / 1e9)
+    return row | _of_calls(new, calls, took_s, process, total_s) | exact
+
+
+def _known(rates: contention.Rates) -> dict[str, float | None]:
+    return {name: value for name, value in rates._asdict().items() if value is not None}
 
 
 _OF_CALLS = (
+    *contention.Rates._fields,
+    "is_contended",
     "calls_per_s",
     "requested_bytes_per_s",
     "live_blocks",
@@ -131,6 +140,8 @@ _OF_CALLS = (
 )
 # What is worked out of two readings.
 _RATES = (
+    *contention.Rates._fields,
+    "is_contended",
     "calls_per_s",
     "requested_bytes_per_s",
     "mean_ns",
@@ -140,7 +151,7 @@ _RATES = (
 )
 
 
-def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> dict[str, Any]:
+def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process, total_s: float) -> dict[str, Any]:
     live = figures.live_bytes(total)
     # Few calls lately: the times are of the whole life then.
     timed = recent if recent.making.calls + recent.releasing.calls >= figures.LEAST_TIMED else total
@@ -157,4 +168,5 @@ def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> d
         if timed_calls >= figures.LEAST_TIMED
         else None,
         "p99_ns": figures.percentile(bins, 0.99),
-    }
+        "is_contended": contention.is_contended(recent, took_s, total, total_s),
+    } | contention.estimated_rates(recent, took_s)._asdict()

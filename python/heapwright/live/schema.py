@@ -10,6 +10,7 @@ _UNITS = "Times are nanoseconds."
 _DEFINITIONS: Schema = {
     "count": COUNT,
     "signed": {"type": "integer"},
+    "maybe_flag": {"type": ["boolean", "null"]},
     "maybe": {"type": ["number", "null"], "minimum": 0},
     "maybe_signed": {"type": ["integer", "null"]},
 }

@@ -205,15 +205,30 @@ def _times(record: _Record) -> Iterator[tuple[str, str]]:
             f"{units.duration(time_ns)} ± {units.duration(error_ns)}, from {timed}, "
             f"one in {record['timed_one_in']}; CPU time",
         )
-        if waited_ns := _sum(record, "waited_ns"):
-            calls = units.counted(round(_sum(record, "waited_calls") or 0), "call")
-            yield (
-                "  off CPU",
-                f"about {units.duration(waited_ns)} in {calls}, waiting for a CPU, a lock or the kernel",
-            )
+        yield from _off_cpu(record["contention"])
     for part in ("making", "releasing"):
         if record[part]["mean_ns"] is not None:
             yield f"  {part}", _timing(record[part], record["slow_from_ns"])
+
+
+def _off_cpu(waits: _Record) -> Iterator[tuple[str, str]]:
+    """What calls lost to locks, and beside that."""
+    if waits["collisions"] is None:
+        return
+    between = f"{units.count(waits['collisions_low'])} to {units.count(waits['collisions_high'])}"
+    if waits["collisions"]:
+        lost = f"{units.duration(waits['lost_low_ns'])} to {units.duration(waits['lost_high_ns'])}"
+        yield (
+            "  lock waits",
+            f"about {units.counted(waits['collisions'], 'collision')} ({between}), "
+            f"{units.duration(waits['lost_ns'])} lost ({lost})",
+        )
+    else:
+        yield "  lock waits", f"none seen, at most {units.counted(waits['collisions_high'], 'collision')}"
+    others = {"without a CPU": waits["preempted_ns"], "otherwise off CPU": waits["other_ns"]}
+    if any(others.values()):
+        parts = [f"{name} {units.duration(time_ns)}" for name, time_ns in others.items() if time_ns]
+        yield "  off CPU", "about " + ", ".join(parts)
 
 
 def _timing(timing: _Record, slow_from_ns: int) -> str:

@@ -34,6 +34,11 @@ def _rate(value: float | None) -> str:
     return "–" if value is None else units.rate(value)
 
 
+def lost(ns_per_s: float | None) -> str:
+    """Time lost to locks, as a share of one processor's."""
+    return "–" if ns_per_s is None else units.percent(ns_per_s, 1e9)
+
+
 _COLUMNS = (
     Shown("pid", "process", str),
     Shown("calls", "calls_per_s", _unit("per_s")),
@@ -45,7 +50,8 @@ _COLUMNS = (
     Shown("mean", "mean_ns", _unit("ns")),
     Shown("p99", "p99_ns", _unit("ns"), 100),
     Shown("threads", "threads", str, 100),
-    Shown("contended", "contended_per_s", _unit("per_s"), 100, is_of_heap=True),
+    Shown("collisions", "collisions_per_s", _unit("per_s"), 100),
+    Shown("lost", "lost_ns_per_s", lost, 80),
     Shown("remote", "remote_frees_per_s", _unit("per_s"), 100, is_of_heap=True),
     Shown("program", "program", str),
 )
@@ -53,7 +59,7 @@ _COLUMNS = (
 
 def columns_for(rows: Sequence[dict[str, Any]], width: int) -> list[Shown]:
     """Those of a terminal of this width."""
-    is_heap = any(row["contended_per_s"] is not None for row in rows)
+    is_heap = any(row["remote_frees_per_s"] is not None for row in rows)
     return [one for one in _COLUMNS if width >= one.from_width and (is_heap or not one.is_of_heap)]
 
 

@@ -14,11 +14,31 @@ ROW = (
     Column("program", "text"),
     Column("threads", about="Running threads."),
     Column("resident_bytes"),
-    Column("contended_per_s", "maybe", about="Of libheapwright.so's locks."),
+    Column("contended_per_s", "maybe", about="Of libheapwright.so's locks, counted by itself."),
     Column(
         "remote_frees_per_s",
         "maybe",
         about="Cross-thread frees; only libheapwright.so.",
+    ),
+    Column(
+        "collisions_per_s",
+        "maybe",
+        about="Heap calls that waited for a lock, estimated from the timed "
+        "calls; of libheapwright.so with its own counters: counted.",
+    ),
+    Column("collisions_low_per_s", "maybe", about="The 95 % interval."),
+    Column("collisions_high_per_s", "maybe"),
+    Column("lost_ns_per_s", "maybe", about="Time off the CPU in these calls, summed over threads."),
+    Column("lost_low_ns_per_s", "maybe", about="The 95 % interval."),
+    Column("lost_high_ns_per_s", "maybe", about="Null: no wait was seen, so its length is not known."),
+    Column(
+        "preempted_ns_per_s", "maybe", about="Time in which the kernel had taken the CPU from heap calls."
+    ),
+    Column(
+        "is_contended",
+        "maybe_flag",
+        about="Whether locks cost heap calls more than 1 ms per second: since "
+        "the last look, or in its whole life where this look saw too little. Null: too few timed calls.",
     ),
     Column("calls_per_s", "maybe", about=_LATELY),
     Column("requested_bytes_per_s", "maybe", about=_LATELY),

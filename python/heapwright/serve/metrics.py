@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from heapwright.live import figures
 from heapwright.live.layout import FUNCTIONS
-from heapwright.live.page import Calls, HeapFigures, Timings
+from heapwright.live.page import Calls, HeapFigures, LockWaits, Timings
 from heapwright.serve.watch import Look, Seen, Watch
 
 COUNTER, GAUGE, HISTOGRAM, INFO = "counter", "gauge", "histogram", "info"
@@ -37,6 +37,7 @@ _FAMILIES: dict[str, Callable[..., Any]] = {
 _OF_A_PROCESS = ("pid", "program")
 # Powers of two, since a bin of the pages begins at each.
 _NS_EXPONENTS = (4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 23, 27, 30)
+_LOCK_EXPONENTS = (12, 14, 17, 20, 23, 27, 30)
 _SIZE_EXPONENTS = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 17, 20, 24, 30)
 
 
@@ -104,6 +105,12 @@ def _buckets(bins: Sequence[int], exponents: Sequence[int], edge: Callable[[int]
 def _seconds(timings: Timings) -> Buckets:
     # Times are cut to whole ns: what is below 16 ns lasted at most 16.
     return Buckets(list(_buckets(timings.bins, _NS_EXPONENTS, lambda ns: ns / 1e9)), timings.ns / 1e9)
+
+
+def _lock_seconds(waits: LockWaits) -> Buckets:
+    below = [0, *accumulate(waits.bins)]
+    edges = [(repr((1 << exponent) / 1e9), below[exponent]) for exponent in _LOCK_EXPONENTS]
+    return Buckets([*edges, ("+Inf", below[-1])], waits.ns / 1e9)
 
 
 def _sizes(calls: Calls) -> Buckets:
@@ -217,6 +224,18 @@ METRICS = (
         "Time these calls were off the CPU: waiting for a CPU, a lock or the kernel.",
         _waiting,
         ("operation",),
+    ),
+    Metric(
+        "heap_timed_call_lock_wait_seconds",
+        HISTOGRAM,
+        "Of this, the waits for locks, a sample of all collisions in heap calls.",
+        _of_calls(lambda calls: _lock_seconds(calls.lock_waits)),
+    ),
+    Metric(
+        "heap_timed_call_preempted_seconds",
+        COUNTER,
+        "Of this, the time in which the kernel had taken the CPU away.",
+        _of_calls(lambda calls: calls.preempted_ns / 1e9),
     ),
     Metric(
         "heap_threads_begun",

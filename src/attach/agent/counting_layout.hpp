@@ -15,9 +15,9 @@ struct alignas(64) Thread {
   std::uint64_t calls_until_timed;  // 0: the slow path must run first
   counters::CallTable* table;
   std::uint64_t random_state;
-  std::uint64_t attachment;  // the last one in which it was counted
-  counters::Look look;
+  std::uint64_t attachment;   // the last one in which it was counted
   std::uint64_t guard_stack;  // stack position of a call inside which calls do not count; 0: none
+  counters::Look look;        // last: only timed calls use it
 };
 
 // Zeroed by the kernel in a fork child, which then only forwards.

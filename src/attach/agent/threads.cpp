@@ -47,6 +47,7 @@ void announce(Thread& thread, bool is_shared) noexcept {
   thread.random_state = now_ns() ^ (thread.key << 16) ^ 1;
   if (thread.random_state == 0) thread.random_state = 1;
   thread.calls_until_timed = counters::draw_stride(thread.random_state);
+  thread.look = {};  // perhaps of an earlier thread
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ def row(process: int, program: str, look: int, **figures: Any) -> dict[str, Any]
         "resident_bytes": 60_000_000 + process,
         "contended_per_s": None,
         "remote_frees_per_s": None,
+        "collisions_per_s": 120.0 * look,
+        "lost_ns_per_s": 4e6 * look,
         "calls_per_s": 1000.0 * look * process,
         "requested_bytes_per_s": 5e6,
         "live_blocks": 12_345,
@@ -69,8 +71,18 @@ class Made:
         self.looks += 1
         rows = [
             row(7, "redis-server", self.looks, live_bytes=20_000_000 + 4_000_000 * self.looks),
-            row(42, "shop [red]:smile:", 1, contended_per_s=3.5, remote_frees_per_s=900.0, p99_ns=None),
-            row(9, "倉庫", 0, calls_per_s=None, live_bytes=None, overhead=None, mean_ns=None),
+            row(42, "shop [red]:smile:", 1, collisions_per_s=3.5, remote_frees_per_s=900.0, p99_ns=None),
+            row(
+                9,
+                "倉庫",
+                0,
+                collisions_per_s=None,
+                lost_ns_per_s=None,
+                calls_per_s=None,
+                live_bytes=None,
+                overhead=None,
+                mean_ns=None,
+            ),
         ]
         document = {"processes": rows, "problems": ["/dev/shm/heapwright-5 is not a page of counters"]}
         if told_of == 7:

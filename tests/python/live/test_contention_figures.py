@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Collisions and lost time, worked out by hand."""
+
+import math
+import os
+import random
+
+import pytest
+from counter_page_bytes import make_page, parse, put, table_at
+from heapwright.live import contention, figures, rates
+from heapwright.live.document import describe_calls
+from heapwright.live.page import Calls, HeapFigures
+
+
+def calls_with(waits: list[int], timed: int = 1000, preempted_ns: int = 0, other_ns: int = 0) -> Calls:
+    """64 times as many calls as are timed; half of these allocate."""
+    page = make_page(1)
+    at = table_at(0)
+    put(page, "table", "calls", timed * 32, at, index=0)
+    put(page, "table", "calls", timed * 32, at, index=5)
+    put(page, "table", "making", timed // 2, at)
+    put(page, "table", "releasing", timed // 2, at)
+    put(page, "table", "making_waits", sum(waits) + preempted_ns + other_ns, at, index=1)
+    put(page, "table", "lock_waits", len(waits), at)
+    put(page, "table", "lock_waits", sum(waits), at, index=1)
+    for bin_index in {wait.bit_length() - 1 for wait in waits}:
+        count = sum(wait.bit_length() - 1 == bin_index for wait in waits)
+        put(page, "table", "lock_waits", count, at, index=2 + bin_index)
+    put(page, "table", "preempted_waits", preempted_ns, at, index=1)
+    calls = parse(bytes(page)).calls
+    assert calls is not None
+    return calls
+
+
+def test_waits_are_weighed_and_told_apart() -> None:
+    calls = calls_with([10_000] * 5 + [2_000_000], preempted_ns=300, other_ns=7)
+    record = describe_calls(calls)["contention"]
+    assert (record["collisions"], record["lost_ns"]) == (6 * 64, 64 * 2_050_000)
+    assert (record["preempted_ns"], record["other_ns"]) == (300 * 64, 7 * 64)
+    assert 0 < record["collisions_low"] < 6 * 64 < record["collisions_high"]
+    assert 0 <= record["lost_low_ns"] < record["lost_ns"] < record["lost_high_ns"]
+
+
+def test_few_timed_calls_tell_nothing() -> None:
+    calls = calls_with([], timed=figures.LEAST_TIMED - 2)
+    assert set(describe_calls(calls)["contention"].values()) == {None}
+    assert contention.is_contended(calls, 1, calls, 1) is None
+    assert set(contention.estimated_rates(calls, 1)) == {None}
+
+
+def test_no_wait_seen_bounds_the_collisions_but_not_their_length() -> None:
+    record = describe_calls(calls_with([]))["contention"]
+    assert (record["collisions"], record["collisions_low"], record["lost_ns"]) == (0, 0, 0)
+    assert record["collisions_high"] == pytest.approx(3.69 * 64 * 1.5, rel=0.01)
+    assert record["lost_high_ns"] is None
+
+
+def test_the_interval_of_a_count_holds_the_mean_as_often_as_it_says() -> None:
+    chance = random.Random(3)
+    for mean in (0.5, 4.0, 40.0):
+        hits = 0
+        for _ in range(1000):
+            low, high = contention.poisson_interval(_poisson(chance, mean))
+            hits += low <= mean <= high
+        assert hits >= 940, mean
+
+
+def _poisson(chance: random.Random, mean: float) -> int:
+    count, product = 0, chance.random()
+    while product > math.exp(-mean):
+        count, product = count + 1, product * chance.random()
+    return count
+
+
+def test_a_quiet_look_does_not_hide_what_its_whole_life_says() -> None:
+    """Ten collisions in 10 s: one is to be expected within a second, and none says nothing."""
+    ever = calls_with([3_000_000] * 10, timed=10_000)
+    assert contention.is_contended(calls_with([]), 1, ever, 10) is True
+    assert contention.is_contended(calls_with([3_000_000] * 2), 1, ever, 10) is True
+
+
+def test_what_has_changed_is_no_longer_contended() -> None:
+    """Of 100 collisions in 10 s ten are to be expected within a second."""
+    ever = calls_with([3_000_000] * 100, timed=10_000)
+    assert contention.is_contended(calls_with([]), 1, ever, 10) is False
+
+
+@pytest.mark.parametrize("waits", [[], [3_000_000], [1_000] * 10])
+def test_one_wait_or_short_ones_are_no_contention(waits: list[int]) -> None:
+    calls = calls_with(waits)
+    assert contention.is_contended(calls, 1, calls, 1) is False
+
+
+def test_waits_that_were_sought_decide_but_are_no_estimate() -> None:
+    """They are likely where they are looked for: what they lost is lost, and no more is said of it."""
+    calls = calls_with([])._replace(sought_calls=2, sought_ns=2_000_000)
+    assert contention.is_contended(calls, 1, calls, 1) is True
+    assert contention.is_contended(calls, 3, calls, 3) is False
+    assert describe_calls(calls)["contention"]["collisions"] == 0
+
+
+def test_preemption_is_no_contention() -> None:
+    calls = calls_with([], preempted_ns=10**9)
+    assert contention.is_contended(calls, 1, calls, 1) is False
+    assert contention.estimated_rates(calls, 2).preempted_ns_per_s == 32 * 10**9
+
+
+def test_what_our_heap_counts_itself_is_told_instead_of_an_estimate() -> None:
+    own = os.getpid()
+
+    def reading(time_ns: int, contended: int, calls: Calls) -> rates.Reading:
+        heap = HeapFigures(contended, contended * 1000, 1, 1, 1, 1, 1)
+        return rates.Reading(time_ns, {own: calls}, {own: heap}, {own: "x"}, {own: (1, 0)})
+
+    calls = calls_with([3_000_000] * 10)
+    (row,) = rates.rows(reading(10**9, 100, calls), reading(3 * 10**9, 150, calls), "process")
+    assert (row["collisions_per_s"], row["collisions_low_per_s"], row["collisions_high_per_s"]) == (
+        25,
+        25,
+        25,
+    )
+    assert (row["lost_ns_per_s"], row["contended_per_s"]) == (25_000, 25)
+    assert row["live_bytes"] is not None
+
+
+def test_sums_of_waits_never_fall() -> None:
+    more, less = calls_with([5_000, 9_000]), calls_with([5_000])
+    assert figures.runs_backwards(figures.difference(more, less))
+    assert figures.difference(less, more).lock_waits[:2] == (1, 9_000)
+    assert figures.total([more, less]).lock_waits.calls == 3
