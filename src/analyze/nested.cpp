@@ -9,9 +9,10 @@ namespace heapwright::analyze {
 NestedStacks nested_stacks(std::span<const std::uint32_t> parents, std::span<const std::uint32_t> frames,
                            std::span<const NestedFrame> kinds) {
   const auto count = std::min(parents.size(), frames.size());
-  NestedStacks found{std::vector<std::uint32_t>(count), {}};
+  NestedStacks found{std::vector<std::uint32_t>(count), {}, {}};
   auto& functions = found.function_of_stack;
-  std::vector<std::uint32_t> groups(count);  // of the nearest function, unless a site is nearer
+  std::vector<bool> is_site_elsewhere(kinds.size());  // by frame
+  std::vector<std::uint32_t> groups(count);           // of the nearest function, unless a site is nearer
   for (std::uint32_t stack = 1; stack < count; ++stack) {
     const auto parent = parents[stack] < stack ? parents[stack] : 0;
     const NestedFrame kind = frames[stack] < kinds.size() ? kinds[frames[stack]] : NestedFrame{};
@@ -21,11 +22,22 @@ NestedStacks nested_stacks(std::span<const std::uint32_t> parents, std::span<con
       functions[stack] = kind.is_site != 0 || functions[parent] == 0 ? kind.function : functions[parent];
       groups[stack] = kind.group != 0 ? kind.group : groups[parent];
     } else if (kind.is_site != 0 && kind.group != 0 && kind.group == groups[parent]) {
-      found.own.push_back(stack);
+      found.own_stacks.push_back(stack);
     } else if (kind.is_site != 0) {
       functions[stack] = groups[stack] = 0;
+      is_site_elsewhere[frames[stack]] = true;
     }
   }
+  std::erase_if(found.own_stacks, [&](std::uint32_t stack) {
+    const bool is_always = !is_site_elsewhere[frames[stack]];
+    if (is_always) {
+      found.own_frames.push_back(frames[stack]);
+    }
+    return is_always;
+  });
+  std::sort(found.own_frames.begin(), found.own_frames.end());
+  found.own_frames.erase(std::unique(found.own_frames.begin(), found.own_frames.end()),
+                         found.own_frames.end());
   return found;
 }
 

@@ -17,11 +17,13 @@ struct NestedFrame {
   std::uint32_t is_site;
 };
 
-// function_of_stack: the one that the site calls; 0 = none. own: the stacks whose innermost frame would be a
-// site, but is an allocator's own; ascending.
+// function_of_stack: the one that the site calls; 0 = none. own_frames: those that would be sites, but are
+// an allocator's own wherever they occur. own_stacks: those whose innermost frame is its own here, but not
+// elsewhere. Both ascending.
 struct NestedStacks {
   std::vector<std::uint32_t> function_of_stack;
-  std::vector<std::uint32_t> own;
+  std::vector<std::uint32_t> own_frames;
+  std::vector<std::uint32_t> own_stacks;
 };
 
 // parents and frames: as for find_funnels. kinds: by frame; frames beyond its end have nothing. O(stacks).

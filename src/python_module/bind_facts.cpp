@@ -144,7 +144,7 @@ void bind_facts(nanobind::module_& module) {
     const auto found =
         analyze::nested_stacks(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                unpacked<analyze::NestedFrame>(kinds));
-    return nb::make_tuple(packed(found.function_of_stack), found.own);
+    return nb::make_tuple(packed(found.function_of_stack), found.own_frames, found.own_stacks);
   });
   module.def("passages",
              [](const nb::bytes& sites, const nb::bytes& functions, const nb::bytes& allocations) {

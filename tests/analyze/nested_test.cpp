@@ -38,17 +38,20 @@ TEST(Nested, TheSiteCallsTheOutermostFunction) {
 TEST(Nested, CodeBelowItInItsLibraryIsItsOwn) {
   const auto found = of_chain({main_of, palloc, alloc_set});
   EXPECT_EQ(found.function_of_stack.back(), 1U);
-  EXPECT_EQ(found.own, Numbers{3});
-  EXPECT_EQ(of_chain({main_of, palloc, plumbing, alloc_set, main_of}).own, (Numbers{4, 5}));
-  EXPECT_EQ(of_chain({main_of, alloc_set}).own, Numbers{}) << "nobody called palloc";
+  EXPECT_EQ(found.own_frames, Numbers{alloc_set});
+  EXPECT_EQ(found.own_stacks, Numbers{}) << "a frame is enough";
+  const auto both = of_chain({main_of, palloc, plumbing, alloc_set, main_of});
+  EXPECT_EQ(both.own_frames, Numbers{alloc_set});
+  EXPECT_EQ(both.own_stacks, Numbers{5}) << "main has a stack that is not";
+  EXPECT_EQ(of_chain({main_of, alloc_set}).own_frames, Numbers{}) << "nobody called palloc";
 }
 
 TEST(Nested, CodeOfAnotherLibraryThatItCallsIsASite) {
   EXPECT_EQ(function_of({main_of, palloc, of_other}), 0U);
   const auto found = of_chain({main_of, palloc, of_other, alloc_set});
   EXPECT_EQ(found.function_of_stack.back(), 0U);
-  EXPECT_EQ(found.own, Numbers{}) << "called back";
-  EXPECT_EQ(of_chain({main_of, pool_get, alloc_set}).own, Numbers{}) << "nothing is its own";
+  EXPECT_EQ(found.own_frames, Numbers{}) << "called back";
+  EXPECT_EQ(of_chain({main_of, pool_get, alloc_set}).own_frames, Numbers{}) << "nothing is its own";
 }
 
 TEST(Nested, AnInlinedFunctionIsOfItsOwnFrame) {

@@ -52,6 +52,9 @@ def test_sites_are_who_asks_and_the_rest_is_the_programs_count(
         assert sites[asking]["nested"]["is_all"] and sites[asking]["nested"]["is_shared"]
     assert sites["reads<2>"]["nested"]["allocator"] == "PostgreSQL's memory contexts"
     assert sites["fills"]["nested"]["allocator"] == "std::pmr resources"
+    for asking in ("reads<2>", "fills"):
+        (path,) = sites[asking]["paths"]
+        assert path["callers"][0]["function"] == "main", "what is the pool's own is in no path"
     assert not {"palloc", "cut", "Counted::do_allocate"} & sites.keys()
 
 

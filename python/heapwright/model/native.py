@@ -61,13 +61,15 @@ def innermost_paths(
 
 def nested_stacks(
     parents: Sequence[int], frames: Sequence[int], kinds: Mapping[int, tuple[int, int, bool]]
-) -> tuple[array[int], list[int]]:
+) -> tuple[array[int], list[int], list[int]]:
     """As src/analyze/nested.hpp; kinds: function, group and is_site of frames that have any."""
     table = array("I", bytes(12 * (max(kinds, default=0) + 1)))
     for frame, kind in kinds.items():
         table[3 * frame : 3 * frame + 3] = array("I", kind)
-    functions, own = _native.nested_stacks(_packed(parents), _packed(frames), table.tobytes())
-    return _unpacked(functions), own
+    functions, own_frames, own_stacks = _native.nested_stacks(
+        _packed(parents), _packed(frames), table.tobytes()
+    )
+    return _unpacked(functions), own_frames, own_stacks
 
 
 def passages(

@@ -304,11 +304,12 @@ def _without_own(
     passed = {frame: name for frame, name in frame_paths.passed.items() if frame in library_of}
     if not passed:
         return frames, None
-    found, own = passed_by(parents, frames, passed, library_of, frame_paths.has)
-    if not own:
+    found, own_frames, own_stacks = passed_by(parents, frames, passed, library_of, frame_paths.has)
+    frame_paths.leave_out(own_frames)
+    if not own_stacks:
         return frames, found
     marked = array("I", frames)
-    for stack in own:
+    for stack in own_stacks:
         marked[stack] += 2 * frame_paths.behind
     return marked, found
 
@@ -337,12 +338,16 @@ class _FramePaths:
         self._known: dict[int, Path] = {}
         self.passed: dict[int, str] = {}  # of frames that were asked for: nested allocators' functions
 
-    def skip(self, frames: Iterable[int]) -> None:
+    def skip(self, frames: Sequence[int]) -> None:
         """Treats frames as plumbing that are not plumbing by name."""
         for frame in frames:
             if not self._symbols.is_unnamed(frame):
                 self.passed[frame] = self._known[frame][-1].function
-            self._known[frame] = ()
+        self.leave_out(frames)
+
+    def leave_out(self, frames: Iterable[int]) -> None:
+        """The same without naming them."""
+        self._known.update(dict.fromkeys(frames, ()))
 
     def library(self, frame: int) -> str:
         """Of its object; frame: no mark."""

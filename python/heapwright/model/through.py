@@ -68,12 +68,13 @@ def passed_by(
     passed: Mapping[int, str],
     library_of: Mapping[int, str],
     has_path: Callable[[int], bool],
-) -> tuple[Passed, list[int]]:
+) -> tuple[Passed, list[int], list[int]]:
     """What stacks pass between their site and malloc: of several functions the outermost.
 
     passed: the frames of nested allocators, with the function. library_of: of all frames but marks. has_path:
-    whether a frame has a location that is not plumbing. Second: the stacks whose innermost frame is an
-    allocator's own, which is all that a function in the table calls in its library. O(stacks).
+    whether a frame has a location that is not plumbing. Besides: the frames that are an allocator's own,
+    which is all that a function in the table calls in its library, and the stacks whose innermost frame is so
+    only there. O(stacks).
     """
     owning = {
         library_of[frame]
@@ -91,5 +92,5 @@ def passed_by(
         entry = nested.allocator_of(function) if function else None
         is_of_group = (is_site and not function) or (entry is not None and not entry.maps)
         kinds[frame] = (numbers.get(function, 0), groups.get(library, 0) if is_of_group else 0, is_site)
-    of_stack, own = native.nested_stacks(parents, frames, kinds)
-    return Passed(of_stack, functions), own
+    of_stack, own_frames, own_stacks = native.nested_stacks(parents, frames, kinds)
+    return Passed(of_stack, functions), own_frames, own_stacks
