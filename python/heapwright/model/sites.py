@@ -165,9 +165,8 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     if frame_paths.interpreters:
         marked = _without_python(parents, frames, symbols, frame_paths.interpreters)
     if not options.full_stacks:
-        marked, passed = _without_own(
-            parents, marked, used if marked is frames else set(marked[1:]), frame_paths
-        )
+        met = used if marked is frames else set(marked[1:])
+        marked, passed = _without_own(parents, marked, met, frame_paths)
     table = _PathTable(max(1, options.depth))
     own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in set(marked[1:])}
     paths = _stack_paths(parents, marked, own_paths, table)
@@ -296,15 +295,14 @@ def _without_own(
 
     used: the distinct ones.
     """
-    for frame in used:
-        frame_paths.of(frame)
+    paths = {frame: frame_paths.of(frame) for frame in used}
     if not frame_paths.passed:
         return frames, None
     library_of = {frame: frame_paths.library(frame) for frame in used if frame not in MARKS}
     passed = {frame: name for frame, name in frame_paths.passed.items() if frame in library_of}
     if not passed:
         return frames, None
-    found, own_frames, own_stacks = passed_by(parents, frames, passed, library_of, frame_paths.has)
+    found, own_frames, own_stacks = passed_by(parents, frames, passed, library_of, paths)
     frame_paths.leave_out(own_frames)
     if not own_stacks:
         return frames, found
@@ -352,10 +350,6 @@ class _FramePaths:
     def library(self, frame: int) -> str:
         """Of its object; frame: no mark."""
         return self._symbols.library(frame % self.behind)
-
-    def has(self, frame: int) -> bool:
-        """Whether it has a location that is not plumbing."""
-        return bool(self.of(frame))
 
     def of(self, frame: int) -> Path:
         """Its non-plumbing locations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from heapwright.model import native, nested
@@ -67,12 +67,12 @@ def passed_by(
     frames: Sequence[int],
     passed: Mapping[int, str],
     library_of: Mapping[int, str],
-    has_path: Callable[[int], bool],
+    paths: Mapping[int, Sequence[object]],
 ) -> tuple[Passed, list[int], list[int]]:
     """What stacks pass between their site and malloc: of several functions the outermost.
 
-    passed: the frames of nested allocators, with the function. library_of: of all frames but marks. has_path:
-    whether a frame has a location that is not plumbing. Besides: the frames that are an allocator's own,
+    passed: the frames of nested allocators, with the function. library_of: of all frames but marks. paths: of
+    all frames, their locations that are not plumbing. Besides: the frames that are an allocator's own,
     which is all that a function in the table calls in its library, and the stacks whose innermost frame is so
     only there. O(stacks).
     """
@@ -86,7 +86,7 @@ def passed_by(
     numbers = {function: number for number, function in enumerate(functions, 1)}
     kinds = {}
     for frame, library in library_of.items():
-        function, is_site = passed.get(frame, ""), has_path(frame)
+        function, is_site = passed.get(frame, ""), bool(paths[frame])
         if not function and not is_site:
             continue
         entry = nested.allocator_of(function) if function else None
