@@ -20,7 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 from heapwright.live import show
 from heapwright.live.page import PageError
 from heapwright.live.rates import SORT_KEYS
-from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for, lost
+from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for, heading_of, lost
 from heapwright.report import units
 from heapwright.terminal.pairs import Pairs
 from heapwright.terminal.sparkline import sparkline
@@ -73,20 +73,27 @@ class History:
         return sparkline(values, max(values, default=0), len(values)).rjust(cells)
 
 
+# Each line fits a terminal of 60 columns.
 _HELP = (
-    ("enter", "one process: history, calls, sizes, growing sites; escape: all"),
-    ("s, r", "sort by the next figure; reverse the order"),
-    ("/", "only programs with this in their name, or the process of this id; empty: all"),
-    ("space", "freeze the display; the history goes on"),
+    ("enter", "one process; escape: all"),
+    ("s, r", "sort by the next figure; reverse"),
+    ("/", "only this id, or programs with this"),
+    ("", "in their name; empty: all"),
+    ("space", "freeze; the history goes on"),
+    ("home, end", "the first process, the last"),
     ("q", "quit; the processes keep running"),
     ("", ""),
-    ("live", "bytes of blocks allocated and not released"),
+    ("calls, requested", "calls and bytes asked for, per second"),
+    ("live, blocks", "bytes and blocks not released"),
+    ("resident", "memory of the whole process"),
     ("res/live", "resident memory per live byte"),
-    ("mean, p99", "CPU time of a call, from the timed calls"),
-    ("collisions", "heap calls that waited for a lock, per second"),
-    ("lost", "time these waited, per second: 100 % is one thread all the time"),
-    ("remote", "cross-thread frees per second; libheapwright.so only"),
-    ("history", "calls per second in the last looks, newest at the right"),
+    ("mean, p99", "CPU time of a call, by timed calls"),
+    ("threads", "those running"),
+    ("collisions", "calls per second that wait for a lock"),
+    ("lost", "their waits; 100 % is one thread's time"),
+    ("remote", "cross-thread frees per second;"),
+    ("", "libheapwright.so only"),
+    ("history", "calls per second, newest at the right"),
 )
 
 
@@ -99,6 +106,21 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One text."""
         yield Static(Pairs([(name, Text(text)) for name, text in _HELP], style="bold"))
+
+
+class Processes(DataTable[Text]):
+    """The rows; Home and End go to the first and the last."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("home", "scroll_top", show=False),
+        Binding("end", "scroll_bottom", show=False),
+    ]
+
+    def seen(self) -> tuple[int, int]:
+        """The first row on the screen, from 1, and the last."""
+        first = round(self.scroll_y)
+        height = self.scrollable_content_region.height - self.header_height
+        return first + 1, min(self.row_count, first + height)
 
 
 class Board(App[None]):
@@ -139,8 +161,7 @@ class Board(App[None]):
     def compose(self) -> ComposeResult:
         """Shows either the table or the one process."""
         yield Static(id="title", markup=False)
-        table: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=1)
-        yield table
+        yield Processes(id="table", cursor_type="row", cell_padding=1)
         with VerticalScroll(id="one"):
             yield Static(id="text", markup=False)
         yield Static(id="problems", markup=False)
@@ -151,6 +172,7 @@ class Board(App[None]):
         """The first look is one interval after start."""
         self._draw()
         self.query_one(DataTable).focus()
+        self.watch(self.query_one(Processes), "scroll_y", self._show_title, init=False)
         if self._interval_s:
             self.set_interval(self._interval_s, self.look_again)
 
@@ -191,7 +213,6 @@ class Board(App[None]):
     def _draw(self) -> None:
         rows = self._rows()
         self.set_class(self._told_of != 0, "-one")
-        self.query_one("#title", Static).update(self._title(rows))
         problems = list(self._document["problems"])
         if self._has_looked and not self._document["processes"]:
             problems.insert(0, NOTHING_COUNTS)
@@ -200,15 +221,26 @@ class Board(App[None]):
             self.query_one("#text", Static).update(self._one())
         else:
             self._fill(rows)
+        self._show_title()
+        self.call_after_refresh(self._show_title)  # the rows have their places then
 
-    def _title(self, rows: list[_Row]) -> str:
-        parts = [units.counted(len(rows), "process", "processes") if self._has_looked else "looking"]
-        parts.append(f"by {self._looks.sort}" + (", smallest first" if self._is_reversed else ""))
+    def _show_title(self) -> None:
+        self.query_one("#title", Static).update(self._title(len(self._rows())))
+
+    def _title(self, count: int) -> str:
+        parts = [self._position(count) if self._has_looked else "looking"]
+        parts.append(f"by {heading_of(self._looks.sort)}" + (", smallest first" if self._is_reversed else ""))
         if self._wanted:
             parts.append(f"only {self._wanted}")
         if self._is_frozen:
             parts.append("frozen")
         return "heapwright top: " + "; ".join(parts)
+
+    def _position(self, count: int) -> str:
+        text = units.counted(count, "process", "processes")
+        first, last = self.query_one(Processes).seen()
+        has_room = first == 1 and last == count
+        return text if self._told_of or has_room or last < first else f"{first}–{last} of {text}"
 
     def _fill(self, rows: list[_Row]) -> None:
         """Rebuilds the table, with the cursor on the same process."""

@@ -57,6 +57,11 @@ _COLUMNS = (
 )
 
 
+def heading_of(key: str) -> str:
+    """What the column of a row's field is called."""
+    return next(column.heading for column in _COLUMNS if column.key == key)
+
+
 def columns_for(rows: Sequence[dict[str, Any]], width: int) -> list[Shown]:
     """Those of a terminal of this width."""
     is_heap = any(row["remote_frees_per_s"] is not None for row in rows)

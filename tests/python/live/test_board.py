@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def test_nothing_is_known_before_the_first_look() -> None:
         await pilot.pause()
 
     lines = screen_after(nothing)
-    assert lines[0] == "heapwright top: looking; by calls_per_s"
+    assert lines[0] == "heapwright top: looking; by calls"
     assert not programs(lines)
 
 
@@ -189,7 +190,7 @@ def test_another_figure_sorts() -> None:
         await pilot.press("s", "s")
 
     lines = screen_after(sort)
-    assert "by live_bytes" in lines[0]
+    assert lines[0].endswith("by live")
     assert programs(lines) == ["redis", "shop", "倉庫"]
 
 
@@ -205,13 +206,44 @@ def test_a_filter_goes_by_name_and_id(typed: str, left: list[str]) -> None:
     assert f"only {typed}" in lines[0]
 
 
+class Many(Made):
+    """Fifty processes."""
+
+    def again(self, told_of: int = 0) -> dict[str, Any]:
+        return {"processes": [row(number, f"p{number}", 1) for number in range(1, 51)], "problems": []}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ((), "1–21 of 50 processes"),
+        (("end",), "30–50 of 50 processes"),
+        (("end", "home"), "1–21 of 50 processes"),
+        (("pagedown", "pagedown"), "of 50 processes"),
+    ],
+)
+def test_the_title_says_which_rows_are_seen(keys: tuple[str, ...], said: str) -> None:
+    async def move(pilot: Pilot[None]) -> None:
+        await look(pilot)
+        await pilot.press(*keys)
+        await pilot.pause(0.5)
+
+    lines = screen_after(move, looks=Many())
+    assert said in lines[0]
+    seen = [line for line in lines[2:-1] if re.match(r" p\d", line)]
+    assert len(seen) == 21
+    first = re.search(r"(\d+)–", lines[0])
+    assert first is not None
+    assert seen[0].split()[0] == f"p{51 - int(first[1])}"
+
+
 def test_escape_empties_the_filter() -> None:
     async def leave(pilot: Pilot[None]) -> None:
         await table(pilot)
         await pilot.press("slash", "z", "escape", "s")
 
     lines = screen_after(leave)
-    assert lines[0] == "heapwright top: 3 processes; by requested_bytes_per_s"
+    assert lines[0] == "heapwright top: 3 processes; by requested"
 
 
 def test_what_is_frozen_stays_and_its_history_goes_on() -> None:
