@@ -42,17 +42,17 @@ def lost(ns_per_s: float | None) -> str:
 _COLUMNS = (
     Shown("pid", "process", str),
     Shown("calls", "calls_per_s", _unit("per_s")),
-    Shown("requested", "requested_bytes_per_s", _rate, 80),
+    Shown("requested", "requested_bytes_per_s", _rate, 110),
     Shown("live", "live_bytes", show.size),
-    Shown("blocks", "live_blocks", _unit("count"), 100),
+    Shown("blocks", "live_blocks", _unit("count"), 130),
     Shown("resident", "resident_bytes", units.size),
     Shown("res/live", "overhead", _unit("ratio"), 80),
     Shown("mean", "mean_ns", _unit("ns")),
     Shown("p99", "p99_ns", _unit("ns"), 100),
-    Shown("threads", "threads", str, 100),
+    Shown("threads", "threads", str, 120),
     Shown("collisions", "collisions_per_s", _unit("per_s"), 100),
     Shown("lost", "lost_ns_per_s", lost, 80),
-    Shown("remote", "remote_frees_per_s", _unit("per_s"), 100, is_of_heap=True),
+    Shown("remote", "remote_frees_per_s", _unit("per_s"), 130, is_of_heap=True),
     Shown("program", "program", str),
 )
 
