@@ -84,6 +84,7 @@ AgentImage::AgentImage(AgentKind kind)
       threads_(find("heapwright_agent_threads")),
       hooks_offset_(find("heapwright_agent_hooks").offset),
       checksum_(checksum_of(file_)) {
+  if (kind == AgentKind::recording) frames_offset_ = find("heapwright_agent_frames").offset;
   data_offset_ = UINT64_MAX;
   const Elf64_Ehdr& header = header_of(file_);
   for (const Elf64_Phdr& segment : rows<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {

@@ -31,6 +31,8 @@ class AgentImage {
   std::uint64_t agent_offset() const noexcept { return agent_offset_; }
   std::uint64_t threads_offset() const noexcept { return threads_.offset; }
   std::uint64_t threads_bytes() const noexcept { return threads_.bytes; }
+  // Of the recording agent: where a table of unwind information is put.
+  std::uint64_t frames_offset() const noexcept { return frames_offset_; }
   // Distinguishes this version's code from others.
   std::uint64_t checksum() const noexcept { return checksum_; }
 
@@ -56,6 +58,7 @@ class AgentImage {
   std::uint64_t agent_offset_ = 0;
   Place threads_{};
   std::uint64_t hooks_offset_ = 0;
+  std::uint64_t frames_offset_ = 0;
   std::uint64_t checksum_ = 0;
 };
 

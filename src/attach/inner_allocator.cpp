@@ -28,34 +28,36 @@ const Symbol* find_function(const SymbolTable& table, const std::string& name) {
 
 using Names = std::initializer_list<const char*>;
 
-// The linker drops functions that are never called, such as free where a program gives sizes back.
+// The linker drops functions that are never called, such as calloc of a static libc, or free where a program
+// gives sizes back.
 bool has_any(const SymbolTable& table, const std::string& prefix, Names names) {
   return std::any_of(names.begin(), names.end(),
                      [&](const char* name) { return find_function(table, prefix + name) != nullptr; });
 }
 
-bool has_family(const SymbolTable& table, const std::string& prefix) {
+bool has_family(const SymbolTable& table, const std::string& prefix, bool is_static) {
   if (!prefix.empty()) {
     return has_any(table, prefix, {"malloc", "mallocx", "malloc_aligned"}) &&
            has_any(table, prefix, {"free", "dallocx", "sdallocx"});
   }
+  if (is_static) return has_any(table, "", {"malloc"}) && has_any(table, "", {"free"});
   const Names all = {"malloc", "calloc", "realloc", "free"};
   return std::all_of(all.begin(), all.end(),
                      [&](const char* name) { return find_function(table, name) != nullptr; });
 }
 
 // An allocator's own names before libc's: where both are, the program calls the former.
-std::optional<std::string> find_prefix(const SymbolTable& table) {
+std::optional<std::string> find_prefix(const SymbolTable& table, bool is_static) {
   for (const std::string_view prefix : known_prefixes) {
-    if (has_family(table, std::string(prefix))) return std::string(prefix);
+    if (has_family(table, std::string(prefix), is_static)) return std::string(prefix);
   }
   // A jemalloc that was built with a project's prefix.
   constexpr std::string_view ending = "_je_malloc";
   for (const auto& [name, symbol] : table) {
     std::string prefix = name.substr(0, name.size() - std::min(name.size(), std::size_t{6}));
-    if (name.ends_with(ending) && has_family(table, prefix)) return prefix;
+    if (name.ends_with(ending) && has_family(table, prefix, is_static)) return prefix;
   }
-  if (has_family(table, "")) return "";
+  if (has_family(table, "", is_static)) return "";
   return std::nullopt;
 }
 
@@ -63,7 +65,7 @@ std::optional<std::string> find_prefix(const SymbolTable& table) {
 bool may_have(const std::string& prefix, Entry entry) {
   if (entry <= Entry::free_aligned_sized_) return true;
   if (entry >= Entry::mallocx_ && entry <= Entry::sdallocx_) return prefix != "mi_";
-  return entry >= Entry::zalloc_ && prefix == "mi_";
+  return entry >= Entry::zalloc_ && entry <= Entry::free_aligned_ && prefix == "mi_";
 }
 
 // The executable's operators, if they are this allocator's. With a prefix, others call libc's malloc.
@@ -80,6 +82,15 @@ bool owns_operators(const SymbolTable& table, const std::string& prefix) {
     if (find_function(table, entry_names[index_of(form)]) == nullptr) return false;
   }
   return true;
+}
+
+// Of a libc that is linked in.
+void add_of_system(const SymbolTable& table, Allocator& allocator) {
+  for (std::size_t index = 0; index < agent::entry_count; ++index) {
+    const auto entry = static_cast<Entry>(index);
+    const Symbol* const symbol = is_of_system(entry) ? find_function(table, entry_names[index]) : nullptr;
+    if (symbol != nullptr) allocator.points.push_back({entry, *symbol});
+  }
 }
 
 void add_points(const SymbolTable& table, const std::string& prefix, Allocator& allocator) {
@@ -103,6 +114,15 @@ void mark_glibc(const SymbolTable& table, Allocator& allocator) {
   allocator.own_code_bytes = at_thread_end->size;
 }
 
+// As reports and replays know it: the family comes first.
+std::string name_of(const Allocator& allocator, const std::string& prefix) {
+  if (allocator.is_glibc) return "glibc (static)";
+  const std::string function = prefix + "malloc";
+  if (prefix == "mi_") return "mimalloc inside (" + function + ")";
+  if (!prefix.empty()) return "jemalloc inside (" + function + ")";
+  return "the program's own malloc";
+}
+
 std::string unseen_beside(const TargetMemory& memory, const SymbolTable& table, const std::string& prefix,
                           const std::vector<Module>& modules) {
   const std::string own = prefix + "malloc";
@@ -119,13 +139,14 @@ std::string unseen_beside(const TargetMemory& memory, const SymbolTable& table, 
 std::optional<InnerAllocator> find_inner_allocator(const TargetMemory& memory, const SymbolTable& table,
                                                    const std::vector<Module>& modules,
                                                    const std::vector<Mapping>& maps) {
-  const std::optional<std::string> prefix = find_prefix(table);
+  const std::optional<std::string> prefix = find_prefix(table, modules.empty());
   if (!prefix) return std::nullopt;
   InnerAllocator found;
   Allocator& allocator = found.allocator;
   allocator.is_inner = true;
   allocator.operators = owns_operators(table, *prefix) ? Operators::of_allocator : Operators::none;
   add_points(table, *prefix, allocator);
+  add_of_system(table, allocator);
   mark_glibc(table, allocator);
   allocator.is_musl = modules.empty() && find(table, "__init_tp") != nullptr;
   for (const char* name : {"malloc_usable_size", "usable_size"}) {
@@ -137,7 +158,7 @@ std::optional<InnerAllocator> find_inner_allocator(const TargetMemory& memory, c
     allocator.code = code->begin;
     allocator.code_bytes = code->end - code->begin;
   }
-  allocator.name = allocator.is_glibc ? "glibc (static)" : "the program's own " + *prefix + "malloc";
+  allocator.name = name_of(allocator, *prefix);
   found.unseen = unseen_beside(memory, table, *prefix, modules);
   return found;
 }

@@ -58,6 +58,7 @@ class Planner {
     plan_.headers = value(AT_PHDR);
     plan_.header_count = value(AT_PHNUM);
     plan_.entry = value(AT_ENTRY);
+    if (modules.empty()) plan_.frames = find_section(process_, plan_.entry, ".eh_frame");
     if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
       plan_.started_as = memory_.text_at(name->second);
       plan_.program = plan_.started_as.substr(plan_.started_as.rfind('/') + 1);
@@ -66,8 +67,8 @@ class Planner {
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
     for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
-    // The loader is too far from the executable.
-    if (image_.kind() == AgentKind::recording && whose_ == Whose::of_process) add_unloading(modules);
+    // The libraries are too far from the executable.
+    if (image_.kind() == AgentKind::recording && whose_ == Whose::of_process) add_of_libc(modules);
     return plan_;
   }
 
@@ -132,10 +133,21 @@ class Planner {
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
 
-  void add_unloading(const std::vector<Module>& modules) {
+  void add_of_libc(const std::vector<Module>& modules) {
+    for (const Entry entry :
+         {Entry::dlclose_, Entry::mmap_, Entry::munmap_, Entry::mremap_, Entry::madvise_, Entry::exit_}) {
+      add_first(modules, entry);
+    }
+    const Mapping* const code = find_mapping(plan_.maps, address_of(modules, "mmap"));
+    if (code == nullptr) return;
+    plan_.libc_code = code->begin;
+    plan_.libc_code_bytes = code->end - code->begin;
+  }
+
+  void add_first(const std::vector<Module>& modules, Entry entry) {
     for (const Module& module : modules) {
-      const auto symbol = find_symbol(memory_, module, agent::entry_names[agent::index_of(Entry::dlclose_)]);
-      if (symbol && symbol->is_function) return add_patch({Entry::dlclose_, *symbol});
+      const auto symbol = find_symbol(memory_, module, agent::entry_names[agent::index_of(entry)]);
+      if (symbol && symbol->is_function) return add_patch({entry, *symbol});
     }
   }
 
@@ -181,6 +193,9 @@ class Planner {
   void leave_out(Entry entry, const std::string& why) {
     const std::string name = agent::entry_names[agent::index_of(entry)];
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
+    // Then the owner of some mapped memory is unknown, or how the process ends, and the report shows it as
+    // such.
+    if (agent::is_of_system(entry)) return;
     if (entry == Entry::dlclose_) {
       plan_.notes.push_back(
           "an unloaded library may be named instead of the one loaded in its place: " + name + " " + why);

@@ -12,6 +12,7 @@
 #include "attach/agent_image.hpp"
 #include "attach/entry_points.hpp"
 #include "attach/region.hpp"
+#include "attach/symbol_table.hpp"
 #include "attach/target_maps.hpp"
 #include "attach/target_memory.hpp"
 
@@ -33,9 +34,12 @@ struct Plan {
   Allocator allocator;
   std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
-  std::uint64_t headers = 0;        // the executable's program headers
+  std::uint64_t libc_code = 0;      // the mapping with its mmap; 0: unknown, or linked statically
+  std::uint64_t libc_code_bytes = 0;
+  std::uint64_t headers = 0;  // the executable's program headers
   std::uint64_t header_count = 0;
   std::uint64_t entry = 0;
+  SectionPlace frames;            // of a static program: its .eh_frame
   std::uint64_t stack_end = 0;    // where the loader stores the end of the first thread's stack
   std::uint64_t system_call = 0;  // address of a `syscall` instruction
   std::vector<Mapping> maps;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attach/recording_observer.hpp"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include <set>
 
 #include "attach/agent_values.hpp"
+#include "attach/frame_table.hpp"
 #include "attach/process_links.hpp"
 #include "attach/recorder/layout.hpp"
 #include "attach/refusal.hpp"
@@ -114,6 +116,23 @@ void RecordingObserver::forget_threads(const Scene& scene) const {
   }
 }
 
+// Where a program has none of its own, as its headers say. Left out if it is too large.
+void RecordingObserver::add_frame_table(const Scene& scene, RecordingAgent& made) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
+  const SectionPlace& frames = scene.plan.frames;
+  if (frames.bytes > most_bytes) return;
+  for (std::uint64_t index = 0; index < scene.plan.header_count; ++index) {
+    const auto header = scene.memory.value_at<Elf64_Phdr>(scene.plan.headers + index * sizeof(Elf64_Phdr));
+    if (header.p_type == PT_GNU_EH_FRAME) return;
+  }
+  const std::uint64_t at = scene.region.frames();
+  const auto table = make_frame_table(scene.memory.bytes_at(frames.begin, frames.bytes), frames.begin, at);
+  if (table.empty() || table.size() > sizeof(recorder::FrameTable)) return;
+  scene.memory.must_write(at, table.data(), table.size());
+  made.frame_table = at;
+  made.frame_table_bytes = table.size();
+}
+
 // The process creates the file, so it needs no permission for anything of ours; we set the size.
 void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   const std::uint64_t name = scene.region.agent() + offsetof(RecordingAgent, session_name);
@@ -192,9 +211,12 @@ void RecordingObserver::begin(const Scene& scene) {
   made->headers = scene.plan.headers;
   made->header_count = scene.plan.header_count;
   made->entry = scene.plan.entry;
+  if (scene.plan.frames.bytes != 0) add_frame_table(scene, *made);
   made->stack_end = find_stack_end(scene);
   made->allocator_code = scene.plan.allocator.code;
   made->allocator_code_bytes = scene.plan.allocator.code_bytes;
+  made->libc_code = scene.plan.libc_code;
+  made->libc_code_bytes = scene.plan.libc_code_bytes;
   made->agent_code = scene.region.image();
   made->agent_code_bytes = scene.region.data() - scene.region.image();
   std::fill_n(made->claims, recorder::max_lanes, 1U);

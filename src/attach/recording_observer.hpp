@@ -12,6 +12,10 @@
 
 namespace heapwright::attach {
 
+namespace recorder {
+struct RecordingAgent;
+}
+
 class RecordingObserver : public Observer {
  public:
   explicit RecordingObserver(pid_t process) : Observer(AgentKind::recording), process_(process) {}
@@ -30,6 +34,7 @@ class RecordingObserver : public Observer {
   void make_session(const Scene& scene, std::uint64_t area);
   static long map_session(const Scene& scene, std::uint64_t area, long file);
   void describe(const Plan& plan) const;
+  static void add_frame_table(const Scene& scene, recorder::RecordingAgent& made);
 
   pid_t process_;
   int file_ = -1;           // of the session, from begin() on

@@ -56,6 +56,7 @@ class Region {
   std::uint64_t data() const noexcept { return image() + image_->data_offset(); }
   std::uint64_t agent() const noexcept { return image() + image_->agent_offset(); }
   std::uint64_t threads() const noexcept { return image() + image_->threads_offset(); }
+  std::uint64_t frames() const noexcept { return image() + image_->frames_offset(); }
   // The end of the agent, and of all of it.
   std::uint64_t tail() const noexcept { return image() + image_->bytes(); }
   static std::uint64_t bytes(const AgentImage& image) noexcept {

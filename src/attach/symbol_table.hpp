@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions that an executable's own symbol table names, exported or not. `strip` removes that table.
+// What an executable's file tells of its inside: the functions that its own symbol table names, exported or
+// not, and its sections. `strip` removes that table.
 #pragma once
 
 #include <sys/types.h>
@@ -16,5 +17,12 @@ using SymbolTable = std::map<std::string, Symbol>;
 
 // Of the program that the process runs; `entry`: where it begins in memory. Empty: stripped, or unreadable.
 SymbolTable read_symbol_table(pid_t process, std::uint64_t entry);
+
+// Where a section of that program lies in its memory; 0 bytes: it has none of this name.
+struct SectionPlace {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+SectionPlace find_section(pid_t process, std::uint64_t entry, const std::string& name);
 
 }  // namespace heapwright::attach

@@ -79,7 +79,7 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
   control.sample_mean_bytes = options.sample_mean_bytes;
   control.free_stack_from_ticks = free_stack_from_ticks(options, clock);
   // What an attached process did earlier is an unrecorded part of its run.
-  context_.switches.begin(control, !options.starts_paused && options.process == 0);
+  context_.switches.begin(control, !options.starts_paused && (options.process == 0 || options.is_whole_run));
   read_control_file(0);
 }
 
@@ -96,7 +96,8 @@ int Collector::run(pid_t program) {
 void Collector::begin_attached(AttachedProcess& attached) {
   program_ = attached.attacher();
   attached_ = &attached;
-  if (!options_.starts_paused) context_.switches.switch_to(session_.control(), clock_, true);
+  if (!options_.starts_paused && !options_.is_whole_run)
+    context_.switches.switch_to(session_.control(), clock_, true);
 }
 
 void Collector::run_to_end() {

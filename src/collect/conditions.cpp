@@ -18,12 +18,10 @@ namespace {
 constexpr std::size_t longest_value = 4096;
 
 // glibc and libstdc++, jemalloc, PHP, Python; the other families by prefix.
-constexpr std::array<std::string_view, 14> setting_names = {
-    "GLIBC_TUNABLES",         "GLIBCXX_TUNABLES", "MALLOC_ARENA_MAX",
-    "MALLOC_ARENA_TEST",      "MALLOC_CHECK_",    "MALLOC_MMAP_MAX_",
-    "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_",  "MALLOC_TOP_PAD_",
-    "MALLOC_TRIM_THRESHOLD_", "MALLOC_CONF",      "_RJEM_MALLOC_CONF",
-    "USE_ZEND_ALLOC",         "PYTHONMALLOC",
+constexpr std::array<std::string_view, 12> setting_names = {
+    "GLIBC_TUNABLES",  "GLIBCXX_TUNABLES",       "MALLOC_ARENA_MAX",       "MALLOC_ARENA_TEST",
+    "MALLOC_CHECK_",   "MALLOC_MMAP_MAX_",       "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_",
+    "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_", "USE_ZEND_ALLOC",         "PYTHONMALLOC",
 };
 constexpr std::array<std::string_view, 4> setting_prefixes = {"MIMALLOC_", "TCMALLOC_", "SCUDO_",
                                                               "HEAPWRIGHT_HEAP_"};
@@ -73,7 +71,9 @@ void add_system(std::vector<std::string>& conditions) {
 }  // namespace
 
 bool is_allocator_setting(std::string_view name) noexcept {
+  // jemalloc's, with the prefix that it was built with.
   return std::find(setting_names.begin(), setting_names.end(), name) != setting_names.end() ||
+         name.ends_with("MALLOC_CONF") ||
          std::any_of(setting_prefixes.begin(), setting_prefixes.end(),
                      [name](std::string_view prefix) { return name.starts_with(prefix); });
 }

@@ -35,6 +35,8 @@ constexpr Mark sanitizer_libraries[] = {
     {"libclang_rt.tsan", "ThreadSanitizer"},      {"libclang_rt.msan", "MemorySanitizer"},
     {"libclang_rt.hwasan", "HWAddressSanitizer"},
 };
+constexpr std::string_view makers[] = {"malloc",         "calloc",        "realloc",
+                                       "posix_memalign", "aligned_alloc", "memalign"};
 // glibc's malloc by names of its own.
 constexpr std::string_view libcs_own_names[] = {"__libc_malloc", "__libc_calloc", "__libc_realloc",
                                                 "__libc_memalign"};
@@ -64,7 +66,8 @@ void inspect_symbol(std::string_view name, const GElf_Sym& symbol, Inspection& f
   if (symbol.st_shndx == SHN_UNDEF && GELF_ST_BIND(symbol.st_info) == STB_WEAK) return;
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) {
-    if (name == "malloc") facts.imports_malloc = true;
+    facts.imports_malloc |= std::find(std::begin(makers), std::end(makers), name) != std::end(makers);
+    facts.imports_operators |= name.starts_with("_Znw") || name.starts_with("_Zna");
     facts.imports_libcs_own |=
         std::find(std::begin(libcs_own_names), std::end(libcs_own_names), name) != std::end(libcs_own_names);
     return;

@@ -16,8 +16,9 @@ struct ElfFacts {
   std::string interpreter = {};  // PT_INTERP; empty: static
   std::string sanitizer = {};    // "AddressSanitizer", ...; empty: none
   bool defines_malloc = false;
-  bool hides_malloc = false;  // has one that no other file can call
-  bool imports_malloc = false;
+  bool hides_malloc = false;        // has one that no other file can call
+  bool imports_malloc = false;      // or another function that makes blocks
+  bool imports_operators = false;   // new
   bool imports_libcs_own = false;   // __libc_malloc or one like it, which no other library can replace
   bool has_rust_allocator = false;  // functions that every Rust program has
   bool passes_malloc_on = false;    // has heapwright's heap_budget hook: it counts and calls the next malloc

@@ -26,7 +26,7 @@ class KernelEvents {
   // The clock must be calibrated before the first catch_up().
   explicit KernelEvents(const TickClock& clock) : clock_(clock) {}
 
-  // Must be called before the program starts; see KernelRings::open.
+  // Of a program that starts later, or runs; see KernelRings::open.
   void open(pid_t program, bool with_children) {
     const std::string refusal = rings_.open(program, with_children);
     state_ = refusal.empty() ? "recorded" : refusal;

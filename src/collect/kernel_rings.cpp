@@ -82,6 +82,23 @@ perf_event_attr attributes_of(std::uint64_t software_event, bool with_children, 
   return attributes;
 }
 
+// Page faults, and beside them switches and mappings.
+perf_event_attr attributes_of_ring(bool with_children, bool excludes_kernel) {
+  perf_event_attr attributes = attributes_of(PERF_COUNT_SW_PAGE_FAULTS, with_children, excludes_kernel);
+  attributes.context_switch = 1;
+  attributes.mmap = 1;
+  attributes.mmap_data = 1;
+  return attributes;
+}
+
+std::uint64_t id_of(int descriptor) {
+  std::uint64_t id = 0;
+  ioctl(descriptor, PERF_EVENT_IOC_ID, &id);
+  return id;
+}
+
+std::size_t processors() { return static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)); }
+
 int open_event(perf_event_attr& attributes, pid_t process, int cpu) {
   return static_cast<int>(syscall(SYS_perf_event_open, &attributes, process, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
@@ -108,6 +125,8 @@ std::string reason_of(int error_number) {
     case ENOSYS:
     case ENOENT:
       return "this kernel has no perf events, or a filter hides them";
+    case EMFILE:
+      return "not enough open files for its threads; raise the limit: ulimit -n";
     case EINVAL:
       return "this kernel is too old for it";
     default:
@@ -153,35 +172,44 @@ void KernelRings::close_all() {
 }
 
 std::string KernelRings::open(pid_t process, bool with_children) {
+  const std::vector<std::uint32_t> threads = numbers_in("/proc/" + std::to_string(process) + "/task");
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const long cpus = std::max(sysconf(_SC_NPROCESSORS_CONF), 1L);
-  data_bytes_ = std::max(ring_bytes_for(static_cast<std::size_t>(cpus)), page_bytes);
-  int error_number = ENODEV;
+  data_bytes_ = std::max(ring_bytes_for(processors()), page_bytes);
+  int error_number = ESRCH;
   excludes_kernel_ = !may_see_system_calls(process, with_children);
-  // The limit of locked memory is shared with the user's other recordings.
-  for (; data_bytes_ >= std::max(smallest_ring_bytes, page_bytes); data_bytes_ /= 2) {
-    for (int cpu = 0; cpu < cpus; ++cpu) {
-      const int failure = open_ring(process, cpu, with_children);
-      if (failure == ENODEV) continue;  // an offline processor
-      if (failure != 0) error_number = failure;
-      if (failure != 0) close_all();
-      if (failure != 0) break;
+  for (const std::uint32_t thread : threads) {
+    const auto id = static_cast<pid_t>(thread);
+    error_number = is_open() ? join_thread(id, with_children) : open_rings(id, with_children);
+    // The limit of locked memory is shared with the user's other recordings.
+    while (error_number == EPERM && !is_open() &&
+           data_bytes_ / 2 >= std::max(smallest_ring_bytes, page_bytes)) {
+      data_bytes_ /= 2;
+      error_number = open_rings(id, with_children);
     }
-    if (is_open()) return "";
-    if (error_number != EPERM) break;
+    if (error_number != 0 && error_number != ESRCH) break;
   }
+  if (is_open() && error_number == ESRCH) error_number = 0;  // the last one has ended
+  if (error_number == 0) return "";
   close_all();
   return reason_of(error_number);
 }
 
+// On every processor. 0 or an errno, with nothing open.
+int KernelRings::open_rings(pid_t thread, bool with_children) {
+  for (int cpu = 0; cpu < static_cast<int>(processors()); ++cpu) {
+    const int error_number = open_ring(thread, cpu, with_children);
+    if (error_number == 0 || error_number == ENODEV) continue;  // an offline processor
+    close_all();
+    return error_number;
+  }
+  return is_open() ? 0 : ENODEV;
+}
+
 // 0 or an errno.
-int KernelRings::open_ring(pid_t process, int cpu, bool with_children) {
-  perf_event_attr attributes = attributes_of(PERF_COUNT_SW_PAGE_FAULTS, with_children, excludes_kernel_);
-  attributes.context_switch = 1;
-  attributes.mmap = 1;
-  attributes.mmap_data = 1;
+int KernelRings::open_ring(pid_t thread, int cpu, bool with_children) {
+  perf_event_attr attributes = attributes_of_ring(with_children, excludes_kernel_);
   Ring ring;
-  ring.descriptor = open_event(attributes, process, cpu);
+  ring.descriptor = open_event(attributes, thread, cpu);
   if (ring.descriptor < 0) return errno;
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* memory =
@@ -192,14 +220,36 @@ int KernelRings::open_ring(pid_t process, int cpu, bool with_children) {
     return error_number;
   }
   ring.memory = memory;
-  ioctl(ring.descriptor, PERF_EVENT_IOC_ID, &ring.fault_id);
-  rings_.push_back(ring);
+  ring.cpu = cpu;
+  ring.fault_ids.push_back(id_of(ring.descriptor));
+  rings_.push_back(std::move(ring));
+  return join_ends_of_faults(rings_.back(), thread, with_children);
+}
+
+// 0 or an errno.
+int KernelRings::join(const Ring& ring, pid_t thread, perf_event_attr& attributes) {
+  const int descriptor = open_event(attributes, thread, ring.cpu);
+  if (descriptor < 0) return errno;
+  joined_.push_back(descriptor);
+  return ioctl(descriptor, PERF_EVENT_IOC_SET_OUTPUT, ring.descriptor) == 0 ? 0 : errno;
+}
+
+int KernelRings::join_ends_of_faults(const Ring& ring, pid_t thread, bool with_children) {
   for (const std::uint64_t end_of_fault : {PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ}) {
     perf_event_attr ends = attributes_of(end_of_fault, with_children, excludes_kernel_);
-    const int descriptor = open_event(ends, process, cpu);
-    if (descriptor < 0) return errno;
-    joined_.push_back(descriptor);
-    if (ioctl(descriptor, PERF_EVENT_IOC_SET_OUTPUT, ring.descriptor) != 0) return errno;
+    if (const int error_number = join(ring, thread, ends); error_number != 0) return error_number;
+  }
+  return 0;
+}
+
+// Another thread of a process that runs already. One that begins meanwhile may stay without records.
+int KernelRings::join_thread(pid_t thread, bool with_children) {
+  for (Ring& ring : rings_) {
+    perf_event_attr attributes = attributes_of_ring(with_children, excludes_kernel_);
+    if (const int error_number = join(ring, thread, attributes); error_number != 0) return error_number;
+    ring.fault_ids.push_back(id_of(joined_.back()));
+    const int error_number = join_ends_of_faults(ring, thread, with_children);
+    if (error_number != 0) return error_number;
   }
   return 0;
 }
@@ -248,7 +298,8 @@ bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
     if (header.type == PERF_RECORD_SAMPLE) {
       Sample sample{};
       take(body, sample);
-      const bool begins = sample.id == ring.fault_id;
+      const bool begins =
+          std::find(ring.fault_ids.begin(), ring.fault_ids.end(), sample.id) != ring.fault_ids.end();
       const auto kind = begins ? KernelRecordKind::fault : KernelRecordKind::fault_done;
       records.push_back({sample.time_ns, sample.address, 0, sample.thread_id, sample.process_id, kind});
       continue;

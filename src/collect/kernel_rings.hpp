@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+struct perf_event_attr;
+
 namespace heapwright::collect {
 
 enum class KernelRecordKind : std::uint8_t {
@@ -36,8 +38,9 @@ class KernelRings {
   KernelRings(const KernelRings&) = delete;
   KernelRings& operator=(const KernelRings&) = delete;
 
-  // Opens rings for a process that does nothing yet and the threads it will create; with `with_children` for
-  // its children as well. Returns why that failed, or "". After a failure nothing is open.
+  // Opens rings for the threads that a process has and will create; with `with_children` for its children as
+  // well. Returns why that failed, or "". After a failure nothing is open. Descriptors: three for each thread
+  // that it has, on each processor.
   std::string open(pid_t process, bool with_children);
   bool is_open() const noexcept { return !rings_.empty(); }
   // Whether page faults in system calls have records, too.
@@ -57,12 +60,17 @@ class KernelRings {
   struct Ring {
     int descriptor = -1;
     void* memory = nullptr;
-    std::uint64_t fault_id = 0;
+    int cpu = 0;
+    std::vector<std::uint64_t> fault_ids;  // of each thread's event; sorted, as the kernel counts them up
     std::uint64_t tail = 0;
     bool was_full = false;  // at the last read
   };
 
-  int open_ring(pid_t process, int cpu, bool with_children);
+  int open_rings(pid_t thread, bool with_children);
+  int open_ring(pid_t thread, int cpu, bool with_children);
+  int join(const Ring& ring, pid_t thread, perf_event_attr& attributes);
+  int join_ends_of_faults(const Ring& ring, pid_t thread, bool with_children);
+  int join_thread(pid_t thread, bool with_children);
   bool read_ring(Ring& ring, std::vector<KernelRecord>& records);
   void close_all();
 

@@ -263,11 +263,6 @@ void check_together(const Options& options) {
   }
 }
 
-void leave_out_the_kernels(Options& options) {
-  options.residency = false;
-  options.kernel_events = false;
-}
-
 }  // namespace
 
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
@@ -316,7 +311,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
                          arguments.end());
   check_together(options);
   // In an attached process most resident pages belong to blocks from before.
-  if (options.process != 0 || options.patches || options.room_bytes != 0) leave_out_the_kernels(options);
+  if (options.process != 0 || options.room_bytes != 0) options.residency = false;
+  if (options.room_bytes != 0) options.kernel_events = false;
   return options;
 }
 
@@ -326,7 +322,6 @@ bool can_be_patched(const Options& options) {
 
 Options with_patches(Options options) {
   options.patches = true;
-  leave_out_the_kernels(options);
   return options;
 }
 

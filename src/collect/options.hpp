@@ -59,6 +59,7 @@ struct Options {
   std::int32_t snapshot_of = 0;      // a process that is being recorded: ask for a snapshot, nothing else
   std::int32_t process = 0;          // a running process to attach to; 0: `command` is started
   bool patches = false;  // the allocator in `command`, once that stands at its entry; nothing is preloaded
+  bool is_whole_run = false;  // of a process that is attached to: nothing ran in it before
   bool despite_seccomp = false;
   std::string attacher_path;  // empty: beside this program
 };

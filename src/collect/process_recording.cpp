@@ -95,7 +95,8 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
   metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
-  if (options.process != 0) metadata.conditions.emplace_back(trace::attached_condition);
+  const bool is_part = options.process != 0 && !options.is_whole_run;
+  if (is_part) metadata.conditions.emplace_back(trace::attached_condition);
   if (options.patches) metadata.conditions.emplace_back(trace::patched_condition);
   const KernelEvents* kernel_events = context_.kernel_events;
   const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
@@ -318,7 +319,8 @@ void ProcessRecording::take_last_snapshot() {
 SnapshotSource ProcessRecording::snapshot_source() {
   return {name_.process_id, [this] { return write_calls(); },
           [this] {
-            const bool is_from_start = context_.options.process == 0 && block_.is_fork_child == 0;
+            const bool is_start_seen = context_.options.process == 0 || context_.options.is_whole_run;
+            const bool is_from_start = is_start_seen && block_.is_fork_child == 0;
             const bool is_whole = context_.options.sample_mean_bytes == 0;
             return is_whole && is_from_start && context_.switches.all().empty() &&
                    context_.switches.is_on() && dropped() == 0;
@@ -328,7 +330,8 @@ SnapshotSource ProcessRecording::snapshot_source() {
 
 std::string ProcessRecording::write_calls() {
   if (name_.is_elsewhere) return "it is in another PID namespace";
-  if (context_.options.sample_mean_bytes != 0 && context_.options.process != 0) {
+  if (context_.options.sample_mean_bytes != 0 && context_.options.process != 0 &&
+      !context_.options.is_whole_run) {
     return "a sampled recording of a process that ran already does not have every block";
   }
   if (context_.output_descriptor >= 0) return "the recording is not an ordinary file";

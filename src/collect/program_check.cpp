@@ -239,6 +239,7 @@ class Check {
 
   bool judge(const std::string& path, const ElfFacts& facts) {
     std::string reason;
+    result_.is_static = facts.interpreter.empty() && facts.sanitizer.empty() && !is_under_loader_;
     if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) {
       reason =
           " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
@@ -247,7 +248,6 @@ class Check {
     } else if (facts.interpreter.empty() && facts.runtime == "Go" && !facts.defines_malloc) {
       reason = pure_go;
     } else if (facts.interpreter.empty() && way_ == Way::preloaded) {
-      result_.is_static = facts.sanitizer.empty() && !is_under_loader_;
       reason =
           " is linked statically, so no library can be preloaded; record it with --patch, or link it "
           "dynamically (without -static)";
@@ -259,6 +259,8 @@ class Check {
       refuse("'" + path + "'" + reason);
       return false;
     }
+    result_.defines_malloc = facts.defines_malloc;
+    result_.uses_inner_allocator = is_mainly_inner_allocators(path, facts);
     const std::string unseen =
         unseen_in(path, facts, way_ == Way::patched ? Role::patched_program : Role::program);
     if (!unseen.empty()) result_.notes.push_back(unseen);

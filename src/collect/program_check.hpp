@@ -12,12 +12,14 @@ namespace heapwright::collect {
 struct ProgramCheck {
   // Why it cannot be recorded and what to do about it; empty: it can.
   std::string refusal;
-  bool is_static = false;              // refused for nothing else: it can be patched
+  bool is_static = false;              // linked so, and not refused for anything else
   std::string path;                    // to be executed
   std::vector<std::string> arguments;  // argv; argv[0] as typed
   std::string executable;              // the ELF file that will run
-  bool is_starter = false;             // a shell or env: the program that it starts matters
-  std::vector<std::string> notes;      // what the recorder will not see
+  bool defines_malloc = false;
+  bool uses_inner_allocator = false;  // a jemalloc or mimalloc in it, for most that it allocates
+  bool is_starter = false;            // a shell or env: the program that it starts matters
+  std::vector<std::string> notes;     // what the recorder will not see
 };
 
 // Whether the program at this path is made to start another one: a shell, env, setpriv and the like.

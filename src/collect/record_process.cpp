@@ -26,14 +26,14 @@
 namespace heapwright::collect {
 namespace {
 
-constexpr int not_recorded_code = 2;
 constexpr int recorder_lost_code = 1;
 
 const char attached_note[] =
-    "attached while it ran: earlier blocks are unknown; mmap calls and child processes are not recorded";
+    "attached while it ran: earlier blocks are unknown; child processes are not recorded";
 const char patched_note[] =
-    "recorded from its first instruction on: what its libraries allocated before is unknown; mmap calls and "
-    "child processes are not recorded";
+    "recorded from its first instruction on: what its libraries allocated before is unknown; its own mmap "
+    "calls and child processes are not recorded";
+const char whole_note[] = "recorded from its first instruction on; child processes are not recorded";
 const char killed_text[] = "heapwright-attach was killed; run the same command again to repair the process";
 
 std::string program_of(std::int32_t process) {
@@ -77,11 +77,20 @@ int take_output_if_standard(const Options& options) {
   return options.output_pattern == standard_output ? take_standard_output() : -1;
 }
 
-RecordingContext context_of(const Options& options, const TickClock& clock, int stream,
+// A process's clock, and the kernel's records on it.
+struct Kernel {
+  TickClock clock;
+  KernelEvents events{clock};
+};
+
+RecordingContext context_of(const Options& options, Kernel& kernel, int stream,
                             const AttachedProcess& attached) {
-  RecordingContext context{options, clock, host_name(), static_cast<std::uint32_t>(options.process), {}, {},
-                           {},      {},    stream};
-  context.notes.emplace_back(options.patches ? patched_note : attached_note);
+  RecordingContext context{
+      options, kernel.clock, host_name(),   static_cast<std::uint32_t>(options.process), {}, {}, {},
+      {},      stream,       &kernel.events};
+  context.notes.emplace_back(options.is_whole_run ? whole_note
+                             : options.patches    ? patched_note
+                                                  : attached_note);
   context.unseen = attached.unseen();
   return context;
 }
@@ -93,8 +102,9 @@ bool has_lost_its_recorder(const Report& report) {
 }
 
 // Records options.process to its end, or to the recording's. held: it waits there to be let go.
-Report record(const Options& options, Outputs& outputs, AttachedProcess& attached, HeldProgram* held) {
-  TickClock clock;
+Report record(const Options& options, Outputs& outputs, AttachedProcess& attached, Kernel& kernel,
+              HeldProgram* held) {
+  TickClock& clock = kernel.clock;
   const Messages messages(options.is_quiet);
   raise_limit(RLIMIT_NOFILE);
   raise_limit(RLIMIT_AS);
@@ -107,12 +117,13 @@ Report record(const Options& options, Outputs& outputs, AttachedProcess& attache
   session.control().next_process_hint.store(1);
   clock.calibrate();
   Collector collector(options, clock, session, outputs.names, "",
-                      context_of(options, clock, outputs.stream, attached));
+                      context_of(options, kernel, outputs.stream, attached));
   collector.begin_attached(attached);
   announce_begin(attached, options, messages);
   if (held != nullptr) held->let_go();
   collector.run_to_end();
   attached.detach();
+  report_losses(kernel.events, messages);
 
   Report report;
   report.files = collector.files();
@@ -149,28 +160,34 @@ int record_process(const Options& options) {
     if (attached.was_killed()) say_error(killed_text);
     return not_recorded_code;
   }
-  Report report = record(options, outputs, attached, nullptr);
+  Kernel kernel;
+  open_kernel_events(options, options.process, Messages(options.is_quiet), kernel.events);
+  Report report = record(options, outputs, attached, kernel, nullptr);
   report.program = program;
   publish_report(options, report, outputs.summary_file);
   return has_lost_its_recorder(report) ? recorder_lost_code : 0;
 }
 
-int record_patched(const Options& options, const ProgramCheck& check) {
+std::optional<int> record_patched(const Options& options, const ProgramCheck& check) {
   check_control_file(options);
   const int standard_stream = take_output_if_standard(options);
   Launch launch(check.path, check.arguments, "");
   Options attached_options = options;
   attached_options.process = launch.process_id();
-  Outputs outputs(attached_options, check.path, standard_stream);
+  // A library that is loaded before calls what has the name malloc, and no allocator inside.
+  attached_options.is_whole_run = check.is_static || !check.defines_malloc;
   watch_signals(launch.process_id());
+  Kernel kernel;
+  open_kernel_events(options, launch.process_id(), Messages(options.is_quiet), kernel.events);
   const int error_number = launch.let_go("held");
   if (error_number != 0) {
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
   }
   HeldProgram held(launch.process_id());
   AttachedProcess attached(attacher_of(options), launch.process_id(), options.despite_seccomp, true);
-  if (!attached.is_attached()) return not_recorded_code;
-  Report report = record(attached_options, outputs, attached, &held);
+  if (!attached.is_attached()) return std::nullopt;
+  Outputs outputs(attached_options, check.path, standard_stream);
+  Report report = record(attached_options, outputs, attached, kernel, &held);
   report.program = check.path;
   report.exit_code = wait_for_end(launch.process_id());
   publish_report(options, report, outputs.summary_file);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "collect/collector.hpp"
@@ -73,31 +74,12 @@ void add_processes(Report& report, const Collector& collector, const session::Co
   report.children_left_alone = control.children_left_alone.load();
 }
 
-// The kernel's records are used only for timed calls.
-void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
-                        KernelEvents& kernel_events) {
-  if (!options.kernel_events) return;
-  if (!options.durations || options.sample_mean_bytes != 0) {
-    return kernel_events.leave_out("off: calls are not timed");
-  }
-  kernel_events.open(program, options.follow_children);
-  if (!kernel_events.is_open()) {
-    messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
-  }
-}
-
 void tell_of_program(const Options& options, const ProgramCheck& check, const Messages& messages) {
   for (const std::string& note : check.notes) messages.say("note: " + note);
   if (check.is_starter && !options.follow_children) {
     messages.say("note: '" + options.command[0] + "' is run by " + check.executable +
                  ", which starts other programs; they are recorded only with --children");
   }
-}
-
-void report_losses(const KernelEvents& kernel_events, const Messages& messages) {
-  if (kernel_events.lost() == 0) return;
-  messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
-               " of its records of page faults and waits: what slow calls did meanwhile is unknown");
 }
 
 // The session file's path; "" when none is wanted or it cannot be written.
@@ -128,9 +110,15 @@ int record_program(const Options& options) {
   ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin",
                                      options.patches ? Way::patched : Way::preloaded);
   // No library can be preloaded into it.
-  if (check.is_static && can_be_patched(options)) return record_program(with_patches(options));
+  if (check.is_static && !options.patches && can_be_patched(options)) {
+    return record_program(with_patches(options));
+  }
   if (!check.refusal.empty()) throw UsageError(check.refusal);
-  if (options.patches) return record_patched(options, check);
+  if (options.patches) return record_patched(options, check).value_or(not_recorded_code);
+  if (check.uses_inner_allocator && can_be_patched(options) && options.output_pattern != standard_output) {
+    if (const std::optional<int> code = record_patched(with_patches(options), check)) return *code;
+    Messages(options.is_quiet).say("note: so only its calls of the C library's malloc and free are recorded");
+  }
   const std::string library = find_library(options);
   check_control_file(options);
   OutputNames names(options.output_pattern, host_name(), options.replace_existing);

@@ -101,4 +101,22 @@ void publish_report(const Options& options, const Report& report, int summary_fi
   }
 }
 
+void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
+                        KernelEvents& kernel_events) {
+  if (!options.kernel_events) return;
+  if (!options.durations || options.sample_mean_bytes != 0) {
+    return kernel_events.leave_out("off: calls are not timed");
+  }
+  kernel_events.open(program, options.follow_children);
+  if (!kernel_events.is_open()) {
+    messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
+  }
+}
+
+void report_losses(const KernelEvents& kernel_events, const Messages& messages) {
+  if (kernel_events.lost() == 0) return;
+  messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
+               " of its records of page faults and waits: what slow calls did meanwhile is unknown");
+}
+
 }  // namespace heapwright::collect

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include <string>
 
+#include "collect/kernel_events.hpp"
+#include "collect/messages.hpp"
 #include "collect/options.hpp"
 #include "collect/output_names.hpp"
 #include "collect/report.hpp"
@@ -28,6 +31,11 @@ void check_stream(const Options& options, OutputNames& names, int stream);
 using Limit = decltype(RLIMIT_NOFILE);
 // Returns the old limit.
 rlimit raise_limit(Limit which);
+
+// As wished; says why if it is refused. The kernel's records are used only for timed calls.
+void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
+                        KernelEvents& kernel_events);
+void report_losses(const KernelEvents& kernel_events, const Messages& messages);
 
 // Text on standard error, JSON where requested; closes the summary.
 void publish_report(const Options& options, const Report& report, int summary_file);

@@ -105,6 +105,13 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
          ": calls to its own functions are not seen, only those to malloc and free";
 }
 
+bool is_mainly_inner_allocators(const std::string& path, const ElfFacts& facts) {
+  const bool is_known = facts.own_allocator == "jemalloc" || facts.own_allocator == "mimalloc";
+  if (!is_known || facts.defines_malloc || is_library_of(path, facts)) return false;
+  // Rust's own functions call the allocator that the program chose, and malloc only where C wants it.
+  return facts.has_rust_allocator || (!facts.imports_malloc && !facts.imports_operators);
+}
+
 std::string kept_inside(const std::string& path, const ElfFacts& facts,
                         const std::vector<std::string>& conditions) {
   const std::string seen = ": of these the trace has the mappings, not the objects";

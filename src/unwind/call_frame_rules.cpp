@@ -21,7 +21,9 @@ ByteCursor cursor_in(const ObjectTables& object, std::uint64_t from) {
 std::uint64_t find_frame_description(const ObjectTables& object, std::uint64_t pc) {
   constexpr std::uint8_t sorted_table_encoding = 0x3b;
   constexpr std::uint64_t entry_bytes = 8;
-  ByteCursor header = cursor_in(object, object.frame_header);
+  ByteCursor header = object.frame_header_end == 0
+                          ? cursor_in(object, object.frame_header)
+                          : ByteCursor(pointer(object.frame_header), pointer(object.frame_header_end));
   const auto version = header.read<std::uint8_t>();
   const auto frame_encoding = header.read<std::uint8_t>();
   const auto count_encoding = header.read<std::uint8_t>();

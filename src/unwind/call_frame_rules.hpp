@@ -15,7 +15,8 @@ namespace heapwright::unwind {
 struct ObjectTables {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
-  std::uint64_t frame_header = 0;  // PT_GNU_EH_FRAME; 0 = none
+  std::uint64_t frame_header = 0;      // PT_GNU_EH_FRAME; 0 = none
+  std::uint64_t frame_header_end = 0;  // where it lies outside of the object; 0: in it
   std::uint64_t bias = 0;
   // Its program headers; nullptr: all of [start, end) is mapped.
   const Elf64_Phdr* headers = nullptr;

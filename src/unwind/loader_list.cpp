@@ -55,6 +55,7 @@ bool find_in_static_program(std::uint64_t address, LoadedObject& object) {
     if (segment.p_type != PT_LOAD || segment.p_offset != 0) continue;
     const std::uint64_t start = reinterpret_cast<std::uint64_t>(headers.first) - sizeof(Elf64_Ehdr);
     object = {tables_of(headers, start - segment.p_vaddr), nullptr};
+    add_made_frame_table(object.tables);
     return address >= object.tables.start && address < object.tables.end;
   }
   return false;

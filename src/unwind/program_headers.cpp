@@ -48,6 +48,12 @@ ProgramHeaders headers_of_program() noexcept {
           static_cast<std::uint32_t>(getauxval(AT_PHNUM))};
 }
 
+void add_made_frame_table(ObjectTables& tables) noexcept {
+  if (tables.frame_header != 0) return;
+  tables.frame_header = getauxval(auxiliary_frame_table);
+  tables.frame_header_end = tables.frame_header + getauxval(auxiliary_frame_table_bytes);
+}
+
 ProgramHeaders headers_of(const ObjectTables& object) noexcept {
   if (object.headers != nullptr) return {object.headers, object.header_count};
   return headers_in_memory(object);

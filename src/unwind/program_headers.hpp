@@ -23,8 +23,16 @@ struct BuildId {
   std::uint32_t size_bytes = 0;
 };
 
+// Auxiliary values that no kernel passes, only our agent in a static program that has no PT_GNU_EH_FRAME:
+// such a table, outside the program; 0: none.
+inline constexpr unsigned long auxiliary_frame_table = 0x68770001;
+inline constexpr unsigned long auxiliary_frame_table_bytes = 0x68770002;
+
 // As the kernel passed them on.
 ProgramHeaders headers_of_program() noexcept;
+
+// Adds that table to those of a static program.
+void add_made_frame_table(ObjectTables& tables) noexcept;
 
 // The object's own; empty where they are not in memory.
 ProgramHeaders headers_of(const ObjectTables& object) noexcept;

@@ -24,7 +24,7 @@ class InnerAllocators : public testing::Test {
     for (const char* name : {"malloc", "calloc", "realloc", "free"}) define(prefix + name);
   }
 
-  std::optional<InnerAllocator> find() const { return find_inner_allocator(memory, table, {}, {}); }
+  std::optional<InnerAllocator> find() const { return find_inner_allocator(memory, table, modules, {}); }
 
   std::set<Entry> entries() const {
     std::set<Entry> found;
@@ -36,17 +36,33 @@ class InnerAllocators : public testing::Test {
 
   TargetMemory memory{getpid()};
   SymbolTable table;
+  std::vector<Module> modules;  // none: a static program
 
  private:
   std::uint64_t next_ = 0x401000;
 };
 
-TEST_F(InnerAllocators, LibcsFamilyNeedsAllItsFunctions) {
+TEST_F(InnerAllocators, LibcsFamilyNeedsAllItsFunctionsInADynamicProgram) {
+  modules.emplace_back();
   EXPECT_FALSE(find());
   for (const char* name : {"malloc", "calloc", "free"}) define(name);
   EXPECT_FALSE(find());
   define("realloc");
   EXPECT_EQ(find()->allocator.name, "the program's own malloc");
+}
+
+TEST_F(InnerAllocators, AStaticProgramHasOnlyWhatItCalls) {
+  define("malloc");
+  EXPECT_FALSE(find());
+  define("free");
+  EXPECT_EQ(entries(), (std::set<Entry>{Entry::malloc_, Entry::free_}));
+}
+
+TEST_F(InnerAllocators, TheProgramsOwnMappingsAreRecordedWhereItHasTheFunctions) {
+  for (const char* name : {"malloc", "free", "mmap", "munmap"}) define(name);
+  EXPECT_TRUE(entries().contains(Entry::mmap_));
+  EXPECT_TRUE(entries().contains(Entry::munmap_));
+  EXPECT_FALSE(entries().contains(Entry::mremap_));
 }
 
 TEST_F(InnerAllocators, APrefixedFamilyMayLackWhatIsNeverCalled) {

@@ -15,8 +15,9 @@ using Lines = std::vector<std::string>;
 using namespace std::string_literals;
 
 TEST(Conditions, OnlyAllocatorsAreReadOutOfAnEnvironment) {
-  for (const char* name : {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "MALLOC_CONF", "MIMALLOC_PURGE_DELAY",
-                           "TCMALLOC_RELEASE_RATE", "HEAPWRIGHT_HEAP_MODE", "PYTHONMALLOC"}) {
+  for (const char* name :
+       {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "MALLOC_CONF", "_RJEM_MALLOC_CONF", "JE_MALLOC_CONF",
+        "MIMALLOC_PURGE_DELAY", "TCMALLOC_RELEASE_RATE", "HEAPWRIGHT_HEAP_MODE", "PYTHONMALLOC"}) {
     EXPECT_TRUE(is_allocator_setting(name)) << name;
   }
   for (const char* name : {"", "PATH", "PASSWORD", "MALLOC_", "MALLOC_TRACE", "malloc_conf", "MIMALLOC",

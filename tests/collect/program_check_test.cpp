@@ -145,6 +145,24 @@ TEST_F(ProgramCheckTest, AWrapperOfMallocIsNoAllocator) {
   EXPECT_TRUE(check_program({programs + "/collect_wrapper_program"}, "").notes.empty());
 }
 
+TEST(InnerAllocators, ArePatchedUnaskedWhereTheProgramLivesOnThem) {
+  const auto is_mainly = [](const ElfFacts& facts) {
+    return is_mainly_inner_allocators("/opt/server", facts);
+  };
+  EXPECT_TRUE(is_mainly({.own_allocator = "jemalloc"}));
+  EXPECT_TRUE(is_mainly({.own_allocator = "mimalloc"}));
+  // Rust's own functions use the chosen one, whatever C code in it calls.
+  EXPECT_TRUE(is_mainly({.imports_malloc = true, .has_rust_allocator = true, .own_allocator = "jemalloc"}));
+  // Python has a mimalloc that it uses only if asked to.
+  EXPECT_FALSE(is_mainly({.imports_malloc = true, .own_allocator = "mimalloc", .runtime = "Python"}));
+  EXPECT_FALSE(is_mainly({.imports_operators = true, .own_allocator = "jemalloc"}));
+  EXPECT_FALSE(is_mainly({.own_allocator = "snmalloc"}));
+  EXPECT_FALSE(is_mainly({}));
+  // A malloc of this name is called by libraries, too, before the program begins.
+  EXPECT_FALSE(is_mainly({.defines_malloc = true, .own_allocator = "jemalloc"}));
+  EXPECT_FALSE(is_mainly({.own_allocator = "jemalloc", .library_name = "libjemalloc.so.2"}));
+}
+
 // Attaching patches the malloc that the process uses, wherever it is.
 TEST(UnseenAllocators, AProgramsOwnMallocIsSeenOnceAttachedTo) {
   const ElfFacts own{.defines_malloc = true, .own_allocator = "jemalloc"};

@@ -24,6 +24,8 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("void std::vector<Thing>::_M_realloc_insert<Thing const&>(Thing const&)"),
         at("__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)"),
         at("alloc::raw_vec::RawVec<T>::grow"),
+        at("<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc"),
+        at("__rustc::__rust_alloc"),
         at("<alloc::string::String as core::clone::Clone>::clone"),
         at("fopen", "libc.so.6"),
         at("anything", "libjemalloc.so.2"),

@@ -156,6 +156,7 @@ def test_a_place_without_a_name_is_one(unnamed: Unnamed) -> None:
         ("glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)", "glibc 2.36 (/lib/folder_"),
         ("jemalloc 5.3.0-secret (/home/acme/lib/libjemalloc.so.2)", "jemalloc 5.3.0 (/folder_"),
         ("/home/acme/libsecret.so", "/folder_"),
+        ("jemalloc inside (secret_je_malloc)", "jemalloc inside"),
         ("secretalloc 3", "allocator_"),
         ("", ""),
     ],

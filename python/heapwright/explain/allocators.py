@@ -19,13 +19,31 @@ class Allocator(NamedTuple):
 
     family: "glibc", "jemalloc", ..., "other". header_bytes: of each block, outside its usable size.
     settings: environment variables by name; the C library's tunables by their names ("arena_max"), and
-    the program's mallopt calls by the option's ("M_ARENA_MAX").
+    the program's mallopt calls by the option's ("M_ARENA_MAX"). function: its malloc, of one that is linked
+    into the program.
     """
 
     family: str
     name: str
     header_bytes: int
     settings: dict[str, str]
+    function: str = ""
+
+    @property
+    def is_inside(self) -> bool:
+        """Linked into the program: another one that is preloaded does not take its place."""
+        return self.name.endswith(" inside") or self.name.startswith("the program's own")
+
+    @property
+    def conf_of_jemalloc(self) -> str:
+        """The environment variable with its options, which has the prefix that jemalloc was built with."""
+        prefix = self.function.removesuffix("malloc").replace("_rjem_je_", "_rjem_")
+        return f"{prefix.upper()}MALLOC_CONF"
+
+    def options_of_jemalloc(self) -> dict[str, str]:
+        """Parses that variable: name:value,name:value; the last of a name counts."""
+        options = self.settings.get(self.conf_of_jemalloc, "").split(",")
+        return {name: value for name, colon, value in (one.partition(":") for one in options) if colon}
 
     @property
     def fixes_threshold(self) -> bool:
@@ -53,8 +71,9 @@ def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allo
     if family == "glibc":
         values_of = {_as_int(option.parameter): str(_as_int(option.value)) for option in options}
         settings |= {of.option: values_of[of.parameter] for of in OF_MALLOPT if of.parameter in values_of}
-    short = metadata.allocator.partition(" (")[0]
-    return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings)
+    short, _, more = metadata.allocator.partition(" (")
+    function = more.removesuffix(")") if short.endswith(" inside") else ""
+    return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings, function)
 
 
 def _as_int(recorded: int) -> int:

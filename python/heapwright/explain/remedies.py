@@ -41,7 +41,7 @@ def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
     def found(case: Case) -> list[Remedy]:
         kept, beside = case.kinds.bytes_of["kept"], case.kinds.bytes_of["scattered"]
         settings = case.kinds.allocator.settings
-        values = {**settings, **_options_of_jemalloc(settings)}
+        values = {**settings, **case.kinds.allocator.options_of_jemalloc()}
         now = ", ".join(f"{name}={values[name]}" for name in dict.fromkeys(chain(*ways)) if name in values)
         if any(all(values.get(name) == value for name, value in way.items()) for way in ways):
             return [set_already("decay", what, kept, now), _not_in_use(case)]
@@ -51,12 +51,6 @@ def _keeping(what: str, *ways: Mapping[str, str]) -> _Remedies:
         return [judged(case, "decay", what, kept, why, why_not), _not_in_use(case)]
 
     return found
-
-
-def _options_of_jemalloc(settings: Mapping[str, str]) -> Mapping[str, str]:
-    """Parses MALLOC_CONF: name:value,name:value; the last of a name counts."""
-    options = settings.get("MALLOC_CONF", "").split(",")
-    return {name: value for name, colon, value in (option.partition(":") for option in options) if colon}
 
 
 def _other(case: Case) -> list[Remedy]:
@@ -87,7 +81,7 @@ def _for_any(case: Case) -> list[Remedy]:
     found = [
         Remedy("allocator", what, None, "unknown", _OTHER_ALLOCATOR, replay_set=tried)
         for family, (what, tried) in _OTHER_ALLOCATORS.items()
-        if family != case.kinds.allocator.family
+        if family != case.kinds.allocator.family and not case.kinds.allocator.is_inside
     ]
     huge = case.kinds.bytes_of["huge_pages"]
     if huge >= PARTLY * case.kinds.free_bytes and huge:
@@ -118,7 +112,7 @@ def _without_huge_pages(case: Case) -> str:
     if (HUGE_PAGES.number_in(settings) or 0) != 0:
         return HUGE_PAGES.without(settings)
     if case.kinds.allocator.family == "jemalloc":
-        return "thp:never in MALLOC_CONF"
+        return f"thp:never in {case.kinds.allocator.conf_of_jemalloc}"
     return "no huge pages (prctl PR_SET_THP_DISABLE)"
 
 
@@ -152,6 +146,12 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
         f"at least {units.size(least)}: its survivors need {units.size(of.usable_bytes)}{trim}",
         f"{units.size(most)} at most: no single site keeps the rest",
     )._replace(replay_change=change)
+
+
+def _of_jemalloc(case: Case) -> list[Remedy]:
+    where = case.kinds.allocator.conf_of_jemalloc
+    what = f"dirty_decay_ms:0,muzzy_decay_ms:0 in {where}; background_thread:true after its decay, 10 s"
+    return _keeping(what, {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"})(case)
 
 
 def _of_mimalloc(case: Case) -> list[Remedy]:
@@ -190,10 +190,7 @@ _OTHER_ALLOCATORS = {
 }
 _OF: dict[str, _Remedies] = {
     "glibc": of_glibc,
-    "jemalloc": _keeping(
-        "dirty_decay_ms:0,muzzy_decay_ms:0 in MALLOC_CONF; background_thread:true after its decay, 10 s",
-        {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"},
-    ),
+    "jemalloc": _of_jemalloc,
     "tcmalloc": _keeping(
         "TCMALLOC_AGGRESSIVE_DECOMMIT=1, or ReleaseFreeMemory() from time to time",
         {"TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},

@@ -18,7 +18,8 @@ from heapwright.model.symbols import Location
 _ALLOCATOR_FUNCTION = re.compile(
     r"operator (?:new|delete)\b|(?:__libc_|__GI_|_?_?)(?:malloc|calloc|realloc|reallocarray|free|cfree"
     r"|memalign|aligned_alloc|posix_memalign|valloc|pvalloc)$|_int_(?:malloc|free|realloc|memalign)$|sysmalloc|tcache_"
-    r"|malloc_(?:consolidate|hook|trim)|__rust_|__rdl_|__rg_"
+    r"|malloc_(?:consolidate|hook|trim)|(?:__rustc::)?(?:__rust_|__rdl_|__rg_)"
+    r"|<.+ as (?:\w+::)*GlobalAlloc>::"
 )
 
 # Language run times and the C library.

@@ -9,7 +9,9 @@ from typing import Any
 from heapwright.model.unnamed import Unnamed
 
 _ALLOCATOR = re.compile(r"(.*?)(?: \((/.*)\))?")
-_FAMILY = re.compile(r"(?:glibc|musl|jemalloc|mimalloc|gperftools|tcmalloc|heapwright)\b(?: \d[\d.]*)?")
+_FAMILY = re.compile(
+    r"(?:glibc|musl|jemalloc|mimalloc|gperftools|tcmalloc|heapwright)\b(?: \d[\d.]*| inside)?"
+)
 _VERSION = re.compile(r"[\d.]+(?:(?:a|b|rc|dev|\.dev)\d+)?")
 _UNSEEN_LIBRARIES = re.compile(
     r"\d+ librar(?:y was|ies were) "
@@ -19,15 +21,16 @@ _UNSEEN_LIBRARIES = re.compile(
 
 # The conditions whose names say nothing but what the recorder looks at (src/collect/conditions.cpp).
 _CONDITIONS = frozenset(
-    "attached runtime kernel_events kernel_events_lost environment "
+    "attached patched runtime kernel_events kernel_events_lost environment "
     "architecture kernel cpus machine_memory_bytes "
     "transparent_huge_pages overcommit_memory address_space_limit_bytes data_limit_bytes stack_limit_bytes "
     "cgroup_memory_limit_bytes MALLOC_ARENA_MAX MALLOC_ARENA_TEST MALLOC_CHECK_ MALLOC_MMAP_MAX_ "
     "MALLOC_MMAP_THRESHOLD_ MALLOC_PERTURB_ MALLOC_TOP_PAD_ MALLOC_TRIM_THRESHOLD_ MALLOC_CONF "
-    "_RJEM_MALLOC_CONF USE_ZEND_ALLOC PYTHONMALLOC GLIBC_TUNABLES GLIBCXX_TUNABLES".split()
+    "_RJEM_MALLOC_CONF JE_MALLOC_CONF USE_ZEND_ALLOC PYTHONMALLOC GLIBC_TUNABLES GLIBCXX_TUNABLES".split()
 )
 _PLAIN_VALUE = re.compile(
-    r"-?[\d.]+|0x[\da-f]+|yes|no|recorded|unreadable|always|madvise|never|x86_64|aarch64"
+    r"-?[\d.]+|0x[\da-f]+|yes|no|recorded|at the first instruction"
+    r"|unreadable|always|madvise|never|x86_64|aarch64"
     r"|(?:py)?malloc(?:_debug)?|debug|default"
     r"|Python|PHP|JavaScript|Java|Go"
 )

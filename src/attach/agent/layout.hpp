@@ -55,6 +55,12 @@ enum class Entry : std::uint32_t {
   free_size_,
   free_size_aligned_,
   free_aligned_,
+  // No heap calls: memory that the program maps itself, and its end. Only the recording agent has hooks.
+  mmap_,
+  munmap_,
+  mremap_,
+  madvise_,
+  exit_,
   count_  // number of entries
 };
 inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
@@ -103,7 +109,15 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "realloc_aligned",
                                                          "free_size",
                                                          "free_size_aligned",
-                                                         "free_aligned"};
+                                                         "free_aligned",
+                                                         "mmap",
+                                                         "munmap",
+                                                         "mremap",
+                                                         "madvise",
+                                                         "_exit"};
+
+// Of the system, not of an allocator.
+constexpr bool is_of_system(Entry entry) noexcept { return entry >= Entry::mmap_ && entry <= Entry::exit_; }
 
 // Keys of entries without a thread; other keys are thread pointers, which a later thread may reuse.
 inline constexpr std::uint64_t free_key = 0;

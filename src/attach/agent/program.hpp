@@ -67,6 +67,11 @@ union Hook {
   constexpr Hook(void (*hook)(void*)) noexcept : of_block(hook) {}
   constexpr Hook(int (*hook)(void**, std::size_t, std::size_t)) noexcept : of_result(hook) {}
   constexpr Hook(int (*hook)(void*)) noexcept : of_handle(hook) {}
+  constexpr Hook(void* (*hook)(void*, std::size_t, int, int, int, long)) noexcept : mapping(hook) {}
+  constexpr Hook(void (*hook)(int)) noexcept : ending(hook) {}
+  constexpr Hook(int (*hook)(void*, std::size_t)) noexcept : unmapping(hook) {}
+  constexpr Hook(int (*hook)(void*, std::size_t, int)) noexcept : advising(hook) {}
+  constexpr Hook(void* (*hook)(void*, std::size_t, std::size_t, int, void*)) noexcept : moving(hook) {}
   constexpr Hook(std::nullptr_t) noexcept : of_block(nullptr) {}
   constexpr Hook() noexcept : of_block(nullptr) {}
   constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
@@ -82,6 +87,11 @@ union Hook {
   void (*releasing)(void*, std::size_t, std::size_t);
   void* (*changing)(void*, std::size_t, std::size_t);
   Operator* making;
+  void* (*mapping)(void*, std::size_t, int, int, int, long);
+  void (*ending)(int);
+  int (*unmapping)(void*, std::size_t);
+  int (*advising)(void*, std::size_t, int);
+  void* (*moving)(void*, std::size_t, std::size_t, int, void*);
 };
 static_assert(sizeof(Hook) == sizeof(Function));
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The hooks that patched functions jump to. A hook's frame is as if the program had called it, and the stack
 // walk begins there.
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 
 #include "attach/recorder/recorded.hpp"
 #include "attach/recorder/sampled.hpp"
+#include "platform/raw_syscall.hpp"
+#include "record/scan_waits.hpp"
 
 namespace heapwright::attach::recorder {
 
@@ -218,6 +222,92 @@ void* hook_zeroed(std::size_t size) noexcept {
                                   [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
 }
 
+// Memory that the program maps itself; not what libc does for its own ends: a statically linked one is known
+// only by its threads' stacks.
+[[gnu::always_inline]] inline Thread* enter_mapping(const void* frame, const void* return_address) noexcept {
+  const std::uint64_t caller = reinterpret_cast<std::uint64_t>(return_address);
+  if (caller - heapwright_agent.libc_code < heapwright_agent.libc_code_bytes) return nullptr;
+  return enter(frame);
+}
+
+std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<std::uint64_t>(address); }
+
+void* hook_mmap(void* hint, std::size_t bytes, int protection, int flags, int file, long offset) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  auto* const call = real<void*(void*, std::size_t, int, int, int, long)>(Entry::mmap_);
+  const bool is_stack = (flags & MAP_STACK) != 0;
+  Thread* const thread = is_stack ? nullptr : enter_mapping(frame, __builtin_return_address(0));
+  if (thread == nullptr) return call(hint, bytes, protection, flags, file, offset);
+  Recorded recorded(*thread, frame);
+  void* const address = call(hint, bytes, protection, flags, file, offset);
+  recorded.other(Call{.kind = EventKind::mmap_,
+                      .size = bytes,
+                      .usable = static_cast<std::uint64_t>(protection & 0xff) |
+                                static_cast<std::uint64_t>(flags & 0xffffff) << 8U,
+                      .address = address == MAP_FAILED ? 0 : number_of(address)});
+  return address;
+}
+
+int hook_munmap(void* address, std::size_t bytes) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  auto* const call = real<int(void*, std::size_t)>(Entry::munmap_);
+  Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
+  if (thread == nullptr) return call(address, bytes);
+  Recorded recorded(*thread, frame);
+  const int result = call(address, bytes);
+  recorded.other(
+      Call{.kind = EventKind::munmap_, .size = bytes, .address = result == 0 ? number_of(address) : 0});
+  return result;
+}
+
+int hook_madvise(void* address, std::size_t bytes, int advice) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  auto* const call = real<int(void*, std::size_t, int)>(Entry::madvise_);
+  Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
+  if (thread == nullptr) return call(address, bytes, advice);
+  Recorded recorded(*thread, frame);
+  const int result = call(address, bytes, advice);
+  recorded.other(Call{.kind = EventKind::madvise_,
+                      .size = bytes,
+                      .usable = static_cast<std::uint64_t>(advice & 0xff),
+                      .address = result == 0 ? number_of(address) : 0});
+  return result;
+}
+
+// The last argument is passed on even if the caller gave none, as libc does.
+void* hook_mremap(void* old_address, std::size_t old_bytes, std::size_t new_bytes, int flags,
+                  void* new_address) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  auto* const call = real<void*(void*, std::size_t, std::size_t, int, void*)>(Entry::mremap_);
+  Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
+  if (thread == nullptr) return call(old_address, old_bytes, new_bytes, flags, new_address);
+  Recorded recorded(*thread, frame);
+  void* const address = call(old_address, old_bytes, new_bytes, flags, new_address);
+  recorded.other(Call{.kind = EventKind::mremap_,
+                      .size = new_bytes,
+                      .usable = old_bytes,
+                      .address = address == MAP_FAILED ? 0 : number_of(address),
+                      .old_address = number_of(old_address)});
+  return address;
+}
+
+// A child of vfork has another number, as has a process that is seen from another namespace.
+bool is_own_end() noexcept {
+  const session::ProcessBlock& block = *heapwright_agent.block;
+  if (heapwright_agent_threads.is_active == 0 || block.is_confined.load(std::memory_order_relaxed) != 0)
+    return false;
+  const session::Control& control = *heapwright_agent.control;
+  if ((control.flags & (session::scan_residency | session::snapshot_at_end)) == 0) return false;
+  return control.is_recording.load(std::memory_order_acquire) != 0 &&
+         static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid)) == block.process_id;
+}
+
+// The final memory is seen before it goes.
+void hook_exit(int status) noexcept {
+  if (is_own_end()) record::wait_for_last_scan(*heapwright_agent.block, collector());
+  real<void(int)>(Entry::exit_)(status);
+}
+
 // Retires the library's slots in the table of program counters: another library may take its place at once.
 int hook_dlclose(void* library) noexcept {
   const int result = real<int(void*)>(Entry::dlclose_)(library);
@@ -277,6 +367,11 @@ HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[agent::entry_c
     hook_release<Entry::free_size_, EventKind::free_sized_, Further::size>,
     hook_release<Entry::free_size_aligned_, EventKind::free_sized_, Further::size>,
     hook_release<Entry::free_aligned_, EventKind::free_, Further::nothing>,
+    hook_mmap,
+    hook_munmap,
+    hook_mremap,
+    hook_madvise,
+    hook_exit,
 };
 
 }  // namespace heapwright::attach::recorder

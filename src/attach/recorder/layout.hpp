@@ -64,6 +64,11 @@ struct alignas(64) StackMemory {
 inline constexpr std::uint64_t replaced_bytes = mapped_bytes + sizeof(SampledMemory);
 inline constexpr std::uint64_t area_bytes = replaced_bytes + max_threads * std::uint64_t{sizeof(StackMemory)};
 
+// Made by the attaching program; near the agent, and so near the executable. A larger one is left out.
+struct alignas(64) FrameTable {
+  std::uint8_t bytes[2 << 20];
+};
+
 // Where libc keeps the thread pointer itself.
 inline constexpr std::uint64_t own_address_offset = 0x10;
 
@@ -82,6 +87,10 @@ struct RecordingAgent {
   std::uint64_t headers{};
   std::uint64_t header_count{};
   std::uint64_t entry{};  // where it begins
+  // A static program without a table of its unwind information: the one in FrameTable; 0: not needed, or
+  // none.
+  std::uint64_t frame_table{};
+  std::uint64_t frame_table_bytes{};
   void* stack_end{};
   // A call from the allocator's code during a real call is the allocator's own; so is one that returns to the
   // agent: the allocator continued by a jump.
@@ -89,6 +98,9 @@ struct RecordingAgent {
   std::uint64_t allocator_code_bytes{};
   std::uint64_t agent_code{};
   std::uint64_t agent_code_bytes{};
+  // Whoever maps memory from there is libc itself, such as for a thread's stack.
+  std::uint64_t libc_code{};
+  std::uint64_t libc_code_bytes{};
   // Where sessions are mapped, alternating: a thread may still write to the previous one. 0: not mapped yet.
   std::uint64_t areas[2]{};
   // Threads in the agent after a dlclose.

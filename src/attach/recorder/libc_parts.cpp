@@ -9,6 +9,7 @@
 
 #include "attach/recorder/threads.hpp"
 #include "unwind/loaded_objects.hpp"
+#include "unwind/program_headers.hpp"
 
 using heapwright::attach::recorder::heapwright_agent;
 
@@ -46,6 +47,8 @@ int _dl_find_object(void* address, void* result) {
 
 unsigned long getauxval(unsigned long type) noexcept {
   if (type == AT_PHDR) return heapwright_agent.headers;
+  if (type == heapwright::unwind::auxiliary_frame_table) return heapwright_agent.frame_table;
+  if (type == heapwright::unwind::auxiliary_frame_table_bytes) return heapwright_agent.frame_table_bytes;
   if (type == AT_ENTRY) return heapwright_agent.entry;
   return type == AT_PHNUM ? heapwright_agent.header_count : 0;
 }

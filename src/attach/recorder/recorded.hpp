@@ -52,6 +52,17 @@ class Recorded {
     leave(thread_);
   }
 
+  // A call that is no heap call, with what its kind keeps.
+  void other(Call call) noexcept {
+    if (!begin_writing()) return;
+    const session::Control& control = *heapwright_agent.control;
+    call.begin_ticks = begin_ticks_;
+    call.duration_ticks = (control.flags & session::record_durations) != 0 ? end_ticks_ - begin_ticks_ : 0;
+    if ((control.flags & session::record_stacks) != 0) call.stack_node = stack();
+    write(call);
+    leave(thread_);
+  }
+
   void released(EventKind kind, const void* block, std::size_t size, std::size_t alignment) noexcept {
     if (!begin_writing()) return;
     const session::Control& control = *heapwright_agent.control;

@@ -20,12 +20,11 @@ using session::Lane;
 
 constinit RecordingAgent heapwright_agent{};
 constinit WipedOnFork heapwright_agent_threads{};
+constinit FrameTable heapwright_agent_frames{};
 
 namespace {
 
 constexpr std::uint64_t being_taken = 0;
-
-bool ticks_are_tsc() noexcept { return (heapwright_agent.control->flags & session::clock_is_tsc) != 0; }
 
 void count_without_lane() noexcept {
   heapwright_agent.block->dropped_without_lane.fetch_add(1, std::memory_order_relaxed);
@@ -156,18 +155,6 @@ void classify_nested(const Thread& thread, std::uint64_t frame) noexcept {
   thread.lane->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
 }
 
-struct Collector {
-  session::Control& control;
-  bool ticks_are_tsc;
-  bool is_alive() const noexcept {
-    return heapwright_agent_threads.is_active != 0 && session::is_collector_alive(control);
-  }
-  bool waits() const noexcept { return (control.flags & session::drop_when_full) == 0; }
-  static bool is_confined() noexcept {
-    return heapwright_agent.block->is_confined.load(std::memory_order_relaxed) != 0;
-  }
-};
-
 }  // namespace
 
 Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
@@ -199,7 +186,7 @@ Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
 }
 
 bool make_room(Thread& thread, std::uint64_t slots) noexcept {
-  return record::make_room_in(thread, slots, Collector{*heapwright_agent.control, ticks_are_tsc()});
+  return record::make_room_in(thread, slots, collector());
 }
 
 }  // namespace heapwright::attach::recorder

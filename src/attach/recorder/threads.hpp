@@ -11,6 +11,7 @@ namespace heapwright::attach::recorder {
 
 HEAPWRIGHT_AGENT_DATA RecordingAgent heapwright_agent;
 HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
+HEAPWRIGHT_AGENT_DATA FrameTable heapwright_agent_frames;
 
 inline std::uint64_t identity_of_caller(std::uint64_t thread_pointer) noexcept {
   const auto* own = reinterpret_cast<const std::uint32_t*>(thread_pointer + heapwright_agent.identity_offset);
@@ -23,6 +24,24 @@ inline unwind::Tables tables() noexcept {
           .max_frames = control.max_frames,
           .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
 }
+
+inline bool ticks_are_tsc() noexcept {
+  return (heapwright_agent.control->flags & session::clock_is_tsc) != 0;
+}
+
+// Of the recording, for record/ring.hpp.
+struct Collector {
+  session::Control& control;
+  bool ticks_are_tsc;
+  bool is_alive() const noexcept {
+    return heapwright_agent_threads.is_active != 0 && session::is_collector_alive(control);
+  }
+  bool waits() const noexcept { return (control.flags & session::drop_when_full) == 0; }
+  static bool is_confined() noexcept {
+    return heapwright_agent.block->is_confined.load(std::memory_order_relaxed) != 0;
+  }
+};
+inline Collector collector() noexcept { return {*heapwright_agent.control, ticks_are_tsc()}; }
 
 // Begins a hook of a thread that has no entry at its home, or is not in the program's code. nullptr: forward
 // without recording.

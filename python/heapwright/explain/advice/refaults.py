@@ -123,7 +123,7 @@ def giving_back(allocator: Allocator) -> str:
     """The setting that makes an allocator give free memory back at once, and how to undo it; "" = none."""
     settings = allocator.settings
     if allocator.family == "jemalloc":
-        return _of_jemalloc(settings)
+        return _of_jemalloc(allocator)
     for name, usual in _AT_ONCE.get(allocator.family, ()):
         if _is_soon(settings.get(name, "")):
             return f"remove {name}={settings[name]} (the default is about {usual})"
@@ -133,12 +133,10 @@ def giving_back(allocator: Allocator) -> str:
     return ""
 
 
-def _of_jemalloc(settings: Mapping[str, str]) -> str:
-    for variable in ("MALLOC_CONF", "_RJEM_MALLOC_CONF", "JE_MALLOC_CONF"):
-        parts = (option.partition(":") for option in settings.get(variable, "").split(","))
-        value = {name: value for name, _, value in parts}.get(_DECAY, "")
-        if _is_soon(value):
-            return f"remove {_DECAY}:{value} from {variable} ({_USUAL_DECAY_MS} is the default)"
+def _of_jemalloc(allocator: Allocator) -> str:
+    value = allocator.options_of_jemalloc().get(_DECAY, "")
+    if _is_soon(value):
+        return f"remove {_DECAY}:{value} from {allocator.conf_of_jemalloc} ({_USUAL_DECAY_MS} is the default)"
     return ""
 
 
