@@ -310,9 +310,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())),
                          arguments.end());
   check_together(options);
-  // In an attached process most resident pages belong to blocks from before.
-  if (options.process != 0 || options.room_bytes != 0) options.residency = false;
-  if (options.room_bytes != 0) options.kernel_events = false;
+  if (options.room_bytes != 0) options.residency = options.kernel_events = false;
   return options;
 }
 

@@ -351,7 +351,9 @@ def report_of(
         residency=[zeros(Residency, time_ns=1000 * ms, free_page_bytes=free, resident_bytes=free)],
         heap_parts=parts, part_holders=[], pins=[], threshold_raises=(),
     )  # fmt: skip
-    return SimpleNamespace(trace=trace, facts=facts, allocator=allocator_of(trace.metadata, ()))
+    return SimpleNamespace(
+        trace=trace, facts=facts, allocator=allocator_of(trace.metadata, ()), has_unseen_blocks=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -533,10 +535,42 @@ def test_a_forks_child_has_its_parents_heap_among_the_rest(is_fork_child: bool) 
             trace=SimpleNamespace(metadata=SimpleNamespace(is_fork_child=is_fork_child)),
             facts=SimpleNamespace(threshold_raises=()),
             allocator=kinds.allocator,
+            has_unseen_blocks=is_fork_child,
         ),
     )
     names = {row.kind: row.name for row in cause._kinds(source)}
     assert ("inherited" in names["others"]) == is_fork_child
+    assert ("earlier" in names) == is_fork_child
+
+
+def test_of_a_process_that_ran_before_the_heap_is_told_from_the_rest() -> None:
+    """A server of 107 MiB: 70 of its heap, of which nothing is known but that it is its heap's."""
+    report: Any = report_of([], [part(MAIN_HEAP, 0)])
+    moment = zeros(
+        Residency,
+        resident_bytes=107 * MEBIBYTE,
+        allocator_bytes=70 * MEBIBYTE,
+        other_bytes=37 * MEBIBYTE,
+    )
+    report.facts.residency = [moment]
+    for is_unseen in (True, False):
+        report.has_unseen_blocks = is_unseen
+        bytes_of = kinds_at(report, 0).bytes_of
+        sums = (bytes_of["earlier"], bytes_of["others"])
+        assert sums == ((70 * MEBIBYTE, 37 * MEBIBYTE) if is_unseen else (0, 107 * MEBIBYTE))
+    answer = {
+        "kinds": [
+            {"kind": "live", "bytes": 0},
+            {"kind": "earlier", "bytes": 70 * MEBIBYTE},
+            {"kind": "others", "bytes": 37 * MEBIBYTE, "evidence": "most: unknown"},
+        ],
+        "verdict": "unknown", "has_unseen_calls": False, "unknown_because": "",
+        "resident_bytes": 107 * MEBIBYTE, "recorder_bytes": 0, "free_bytes": MEBIBYTE, "time_ns": 601_000_000,
+    }  # fmt: skip
+    assert cause_words.sentence(answer) == (
+        "107 MiB resident at 601 ms, 0 B live: 70.0 MiB more of the heap are blocks from before, or free memory "
+        "among them; 37.0 MiB are outside the heap (most: unknown); besides, at most 1.00 MiB are free"
+    )
 
 
 def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from heapwright.explain import leak_signs, page_faults, replayed, residency, tables
 from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
-from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
+from heapwright.explain.cause_kinds import EARLIER, NAMES, OTHERS, Kinds, kinds_at, raises_in_force
 from heapwright.explain.cause_words import (
     WORTH_BYTES,
     WORTH_SHARE,
@@ -46,6 +46,7 @@ _MOST_TRIMS, _TRIM_NS = 4, 1_000_000_000
 
 # OTHERS in a fork child, to which its parent's heap is unknown.
 _INHERITED = "not the heap, or inherited at the fork"
+_FROM_BEFORE = "not the heap, or from before"
 
 # The number of sites, those that pin most, whose ages are shown.
 _AGED_SITES = 3
@@ -119,9 +120,11 @@ def _why_unknown(report: Report) -> str:
         return unseen
     if report.facts.completeness.dropped or report.facts.completeness.sequence_gaps:
         return "calls are missing from the recording, so blocks are"
-    if residency.has_unseen_blocks(report):
-        return "blocks from before the fork, or from unrecorded times, are not known"
-    return ""
+    if not report.has_unseen_blocks:
+        return ""
+    if report.trace.metadata.is_attached:
+        return "blocks from before the recording are not known"
+    return "blocks from before the fork, or from unrecorded times, are not known"
 
 
 def _verdict(report: Report, kinds: Kinds, lasted: int, again: int) -> str:
@@ -168,7 +171,13 @@ def _kinds(source: _Source) -> Iterable[_KindRow]:
     if kinds is None or last is None:
         return []
     evidence = evidence_of(kinds, raises_in_force(source.report), source.largest_owner)
-    names = {**NAMES, OTHERS: _INHERITED} if source.report.trace.metadata.is_fork_child else NAMES
+    names = dict(NAMES)
+    if not source.report.has_unseen_blocks:
+        del names[EARLIER]
+    elif source.report.trace.metadata.is_fork_child:
+        names[OTHERS] = _INHERITED
+    else:
+        names[OTHERS] = _FROM_BEFORE
     rows = [
         _KindRow(kind, name, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind])
         for kind, name in names.items()

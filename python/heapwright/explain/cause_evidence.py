@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heapwright.explain.cause_kinds import LIVE, OTHERS, Kinds
+from heapwright.explain.cause_kinds import EARLIER, LIVE, OTHERS, Kinds
 from heapwright.model.facts import ThresholdRaise
 from heapwright.report import units
 
@@ -43,12 +43,13 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         "huge_pages": f"{units.size(moment.huge_bytes)} are on huge pages"
         + ("; no block has used these since the kernel filled them" if moment.huge_unused_bytes else ""),
         "rounding": "usable minus requested bytes, and the allocator's headers",
+        EARLIER: "no block was seen there: the recording began later",
         OTHERS: _of_others(kinds, owner),
     }
 
 
 def _of_others(kinds: Kinds, owner: str) -> str:
     moment = kinds.moment
-    if moment.allocator_bytes - moment.huge_unused_bytes > moment.other_bytes:
+    if kinds.bytes_of[OTHERS] > 2 * moment.other_bytes:
         return "most: the allocator's own memory, where no block was seen"
     return f"most: {owner}" if owner else ""

@@ -27,7 +27,7 @@ _PAGES_A_BLOCK = 4
 
 _WORTH_ARENA_BYTES = 64 << 10
 
-LIVE, OTHERS = "live", "others"
+LIVE, EARLIER, OTHERS = "live", "earlier", "others"
 NAMES = {
     LIVE: "live",
     "top": "held below blocks of few sites",
@@ -38,6 +38,7 @@ NAMES = {
     "threshold": "left by large blocks",
     "huge_pages": "unused parts of huge pages",
     "rounding": "rounding and headers",
+    EARLIER: "blocks from before, or free among them",
     OTHERS: "not the heap",
 }
 # Memory kept free by an allocator; the rest is in use.
@@ -165,7 +166,9 @@ def kinds_at(report: Report, scan: int) -> Kinds:
     bytes_of["rounding"] = moment.rounding_bytes + headers
     bytes_of["scattered"] = moment.partly_free_bytes - headers
     bytes_of["huge_pages"] = moment.huge_unused_bytes
-    bytes_of[OTHERS] = moment.other_bytes + moment.allocator_bytes - moment.huge_unused_bytes
+    no_block_seen = moment.allocator_bytes - moment.huge_unused_bytes
+    bytes_of[EARLIER if report.has_unseen_blocks else OTHERS] = no_block_seen
+    bytes_of[OTHERS] += moment.other_bytes
     if allocator.family != "glibc":
         # Free pages of a slab with live blocks stay resident, and short runs may be such pages.
         short = sum(part.short_free_bytes for part in parts)

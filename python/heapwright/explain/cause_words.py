@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 
 from heapwright.explain import replayed
-from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
+from heapwright.explain.cause_kinds import EARLIER, FREE, LIVE, NAMES, OF_GLIBC, OTHERS
 from heapwright.explain.remedy import GIVING_BACK, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.explain.settings import ARENA_MAX
@@ -41,7 +41,7 @@ def sentence(answer: Answer) -> str:
     free = units.size(answer["free_bytes"])
     match answer["verdict"]:
         case "unknown":
-            return f"{head}: at most {free} are free; of unknown kind: {answer['unknown_because']}"
+            return f"{head}: {_without_earlier(answer, by_kind)}at most {free} are free"
         case "fragmented":
             again = _taken_again(answer)
             return f"{head}: {free} are free, {_of_cause(answer, by_kind)}{again}; {_best(answer)}"
@@ -56,6 +56,17 @@ def sentence(answer: Answer) -> str:
     huge = of_huge_pages(answer)
     said = "" if huge else NOTHING
     return f"{said}{head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap{huge}"
+
+
+def _without_earlier(answer: Answer, by_kind: dict[str, int]) -> str:
+    """What else there is where blocks from before are not known, as the begin of a clause."""
+    if EARLIER not in by_kind:
+        return f"of unknown kind: {answer['unknown_because']}; "
+    earlier, others = (units.size(by_kind[kind]) for kind in (EARLIER, OTHERS))
+    return (
+        f"{earlier} more of the heap are blocks from before, or free memory among them; {others} are "
+        f"outside the heap ({_evidence_of(answer, OTHERS)}); besides, "
+    )
 
 
 def of_huge_pages(answer: Answer) -> str:

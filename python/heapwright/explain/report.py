@@ -43,6 +43,12 @@ class Report(NamedTuple):
         return allocator_of(self.trace.metadata, self.facts.allocator_options)
 
     @property
+    def has_unseen_blocks(self) -> bool:
+        """True if there may be live blocks that the trace does not know: from before it, or from a pause."""
+        covered = self.trace.coverage
+        return self.trace.metadata.is_fork_child or not covered.has_start or covered.pauses > 0
+
+    @property
     def cpu_ns(self) -> int:
         """The process's CPU time in the selected spans, without the recorder's work. 0 = not known: an older
         trace, or one with chosen threads."""

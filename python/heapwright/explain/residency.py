@@ -45,11 +45,6 @@ def source_of(report: Report) -> Source:
     return Source(report, moments, moments[number] if number >= 0 else None, number, False)
 
 
-def has_unseen_blocks(report: Report) -> bool:
-    """True if there are live blocks that the trace does not know."""
-    return report.trace.metadata.is_fork_child or not report.trace.coverage.is_whole_run
-
-
 def _is(what: str) -> Column:
     return Column(f"is_{what}", "flag", value=lambda row, _: bool(getattr(row, f"is_{what}")))
 
@@ -267,7 +262,7 @@ QUESTION = Question(
         Column(
             "has_unseen_blocks",
             "flag",
-            value=lambda of, _: has_unseen_blocks(of.report),
+            value=lambda of, _: of.report.has_unseen_blocks,
             about="Blocks from before a fork or from unrecorded times exist: free_bytes is an upper bound.",
         ),
     ),
