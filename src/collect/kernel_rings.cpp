@@ -298,9 +298,7 @@ bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
     if (header.type == PERF_RECORD_SAMPLE) {
       Sample sample{};
       take(body, sample);
-      const bool begins =
-          std::find(ring.fault_ids.begin(), ring.fault_ids.end(), sample.id) != ring.fault_ids.end();
-      const auto kind = begins ? KernelRecordKind::fault : KernelRecordKind::fault_done;
+      const auto kind = ring.begins_fault(sample.id) ? KernelRecordKind::fault : KernelRecordKind::fault_done;
       records.push_back({sample.time_ns, sample.address, 0, sample.thread_id, sample.process_id, kind});
       continue;
     }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ class KernelRings {
     std::vector<std::uint64_t> fault_ids;  // of each thread's event; sorted, as the kernel counts them up
     std::uint64_t tail = 0;
     bool was_full = false;  // at the last read
+
+    bool begins_fault(std::uint64_t id) const noexcept {
+      return std::binary_search(fault_ids.begin(), fault_ids.end(), id);
+    }
   };
 
   int open_rings(pid_t thread, bool with_children);

@@ -102,23 +102,20 @@ Report report_of(const ProgramCheck& check, const Collector& collector, const Ti
   return report;
 }
 
-}  // namespace
+// Nothing: it is to be recorded as other programs are. It has not run.
+std::optional<int> try_to_patch(const Options& options, const ProgramCheck& check) {
+  const Messages messages(options.is_quiet);
+  try {
+    if (const std::optional<int> code = record_patched(with_patches(options), check)) return code;
+  } catch (const UsageError& refusal) {
+    messages.say(std::string("note: ") + refusal.what());
+  }
+  messages.say("note: so only its calls of the C library's malloc and free are recorded");
+  return std::nullopt;
+}
 
-int record_program(const Options& options) {
+int record_preloaded(const Options& options, const ProgramCheck& check) {
   TickClock clock;
-  const char* search_path = getenv("PATH");
-  ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin",
-                                     options.patches ? Way::patched : Way::preloaded);
-  // No library can be preloaded into it.
-  if (check.is_static && !options.patches && can_be_patched(options)) {
-    return record_program(with_patches(options));
-  }
-  if (!check.refusal.empty()) throw UsageError(check.refusal);
-  if (options.patches) return record_patched(options, check).value_or(not_recorded_code);
-  if (check.uses_inner_allocator && can_be_patched(options) && options.output_pattern != standard_output) {
-    if (const std::optional<int> code = record_patched(with_patches(options), check)) return *code;
-    Messages(options.is_quiet).say("note: so only its calls of the C library's malloc and free are recorded");
-  }
   const std::string library = find_library(options);
   check_control_file(options);
   OutputNames names(options.output_pattern, host_name(), options.replace_existing);
@@ -165,6 +162,25 @@ int record_program(const Options& options) {
   report_losses(kernel_events, messages);
   publish_report(options, report, summary_file);
   return report.exit_code;
+}
+
+}  // namespace
+
+int record_program(const Options& options) {
+  const char* search_path = getenv("PATH");
+  const ProgramCheck check =
+      check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin",
+                    options.patches ? Way::patched : Way::preloaded);
+  // No library can be preloaded into it.
+  if (check.is_static && !options.patches && can_be_patched(options)) {
+    return record_program(with_patches(options));
+  }
+  if (!check.refusal.empty()) throw UsageError(check.refusal);
+  if (options.patches) return record_patched(options, check).value_or(not_recorded_code);
+  if (check.uses_inner_allocator && can_be_patched(options) && options.output_pattern != standard_output) {
+    if (const std::optional<int> code = try_to_patch(options, check)) return *code;
+  }
+  return record_preloaded(options, check);
 }
 
 }  // namespace heapwright::collect

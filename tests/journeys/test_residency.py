@@ -227,7 +227,7 @@ def test_of_a_forks_child_what_is_free_is_an_upper_bound(record: Record) -> None
     parent, child = sorted(map(residency, recording.paths()), key=lambda of: bool(of["has_unseen_blocks"]))
     assert not parent["has_unseen_blocks"]
     assert child["has_unseen_blocks"]
-    assert ": at most " in child["findings"][0]
+    assert "besides, at most " in child["findings"][0]
     assert all("at most" not in text for text in parent["findings"])
 
 
