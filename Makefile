@@ -148,6 +148,12 @@ aarch64: ## build the heap and the parts for aarch64, and run their units in an 
 	@cmake --build build/aarch64 -j $(JOBS) -- --quiet
 	@ctest --test-dir build/aarch64 -j $(JOBS) --timeout 600 --output-on-failure --progress
 
+matrix: setup-test ## run a program on each C library and allocator that is here, and in chroots of other releases (as root)
+	@$(MAKE) --no-print-directory build TESTS=ON
+	@.venv/bin/python bench/matrix/measure.py --make-roots bullseye trixie
+	@.venv/bin/python bench/pack.py matrix
+	@.venv/bin/python bench/render.py --write
+
 trixie: setup-test ## run the heap on Debian trixie's C library, in a chroot that is made for it (as root)
 	@tools/setup.sh trixie
 	@$(MAKE) --no-print-directory build TESTS=ON

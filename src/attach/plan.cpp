@@ -66,7 +66,9 @@ class Planner {
     plan_.regions = find_regions(memory_, plan_.maps);
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
-    for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
+    for (const EntryPoint& point : plan_.allocator.points) {
+      if (has_hook(point.entry)) add_patch(point);
+    }
     // The libraries are too far from the executable.
     if (image_.kind() == AgentKind::recording && whose_ == Whose::of_process) add_of_libc(modules);
     return plan_;
@@ -74,7 +76,8 @@ class Planner {
 
  private:
   void take_allocator(const std::vector<Module>& modules, std::uint64_t entry) {
-    if (whose_ == Whose::of_process) {
+    // A static program has no other allocator than the one in it.
+    if (whose_ == Whose::of_process && !modules.empty()) {
       plan_.allocator = find_allocator(memory_, modules, plan_.maps);
       return;
     }
@@ -129,6 +132,11 @@ class Planner {
     const auto room = find_room(plan_.maps, Region::bytes(image_), lowest, highest);
     if (!room) throw Refusal("there is no free address space within 2 GiB of its malloc");
     plan_.region = *room;
+  }
+
+  // The counting agent has none for what is no heap call, nor for jemalloc's and mimalloc's own names.
+  bool has_hook(Entry entry) const {
+    return image_.kind() == AgentKind::recording || entry < Entry::dlclose_;
   }
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }

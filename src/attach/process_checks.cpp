@@ -4,13 +4,16 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
+#include "attach/target_maps.hpp"
 #include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
@@ -43,7 +46,18 @@ void check_program(pid_t process) {
   }
 }
 
+// Heapwright's heap confines its own thread, and no other (docs/decisions/0028). That thread makes no heap
+// call.
+bool has_own_heap(pid_t process) {
+  const std::vector<Mapping> maps = read_maps(process);
+  return std::any_of(maps.begin(), maps.end(), [](const Mapping& mapping) {
+    return mapping.name.substr(mapping.name.rfind('/') + 1).starts_with("libheapwright.so");
+  });
+}
+
 void check_threads(pid_t process, bool is_forced) {
+  int filtered = 0;
+  int free = 0;
   for (const pid_t thread : tracee::threads_of(process)) {
     auto status = tracee::read_status(process, thread);
     const std::string& state = status["State"];
@@ -51,11 +65,13 @@ void check_threads(pid_t process, bool is_forced) {
       throw Refusal("it is stopped (" + state + "); continue it first: kill -CONT " +
                     std::to_string(process));
     }
-    if (tracee::number_in(status["Seccomp"]) == 2 && !is_forced) {
-      throw Refusal(
-          "it has a seccomp filter that may kill it for the system calls made to attach; --despite-seccomp "
-          "attaches anyway");
-    }
+    (tracee::number_in(status["Seccomp"]) == tracee::seccomp_filter ? filtered : free) += 1;
+  }
+  const bool is_own_heaps = filtered == 1 && free != 0 && has_own_heap(process);
+  if (filtered != 0 && !is_own_heaps && !is_forced) {
+    throw Refusal(
+        "it has a seccomp filter that may kill it for the system calls made to attach; --despite-seccomp "
+        "attaches anyway");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "attach/refusal.hpp"
+#include "tracee/process_status.hpp"
 
 // Since Linux 5.13.
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
@@ -56,14 +57,23 @@ void StoppedThreads::resume() noexcept {
   seized_.resume();
 }
 
-StoppedThread* StoppedThreads::caller() noexcept {
+StoppedThread* StoppedThreads::caller() {
   StoppedThread* found = nullptr;
+  StoppedThread* filtered = nullptr;
   for (auto& [id, thread] : threads_) {
     if (thread.seized->signal != 0 || may_be_in_sequence(thread)) continue;
+    if (has_filter(id)) {
+      filtered = &thread;
+      continue;
+    }
     if (static_cast<std::int64_t>(thread.registers.orig_rax) >= 0) return &thread;
     found = &thread;
   }
-  return found;
+  return found != nullptr ? found : filtered;
+}
+
+bool StoppedThreads::has_filter(pid_t thread) const {
+  return tracee::number_in(tracee::read_status(process_, thread)["Seccomp"]) == tracee::seccomp_filter;
 }
 
 }  // namespace heapwright::attach

@@ -19,6 +19,8 @@ std::map<std::string, std::string> read_status(pid_t process, pid_t thread = 0);
 
 // The number at the start of a value; 0: none.
 long number_in(const std::string& value);
+// Of "Seccomp": a filter judges its system calls.
+inline constexpr long seccomp_filter = 2;
 
 std::vector<pid_t> threads_of(pid_t process);
 

@@ -34,8 +34,8 @@ def test_what_cannot_be_attached_to_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "still.c"
     source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(60); }\n")
     for options, word in (
-        (["gcc", "-static"], "statically"),
-        (["gcc", "-static-pie"], "statically"),
+        (["gcc", "-static", "-s"], "is stripped"),
+        (["gcc", "-static-pie", "-s"], "is stripped"),
         (["gcc", "-fsanitize=address"], "sanitizer"),
         (["musl-gcc"], "not glibc"),
     ):

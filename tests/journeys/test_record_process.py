@@ -9,10 +9,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attaching import Server, changed_code
-from conftest import end_recorder_lost, programs, read_trace
+from conftest import collector, command, end_recorder_lost, programs, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
@@ -37,6 +38,53 @@ def test_the_trace_has_what_the_program_called(server: Server, tmp_path: Path) -
     assert changed_code(server.pid) == []
     run_for(server, 0.1)
     assert server.quit() == 0
+
+
+def explained(path: Path, question: str) -> dict[str, Any]:
+    line = [command, "explain", path, "--unchecked", "--json", "--question", question]
+    done = subprocess.run(line, capture_output=True, check=True, timeout=120)
+    answer: dict[str, Any] = json.loads(done.stdout)["questions"][question]
+    return answer
+
+
+def test_pages_from_before_are_told_from_what_is_not_the_heap(server: Server, tmp_path: Path) -> None:
+    run_for(server, 0.2)
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    run_for(server, 0.4)
+    trace = recording.end()
+    assert server.quit() == 0
+    states = [line for line in trace.facts["conditions"] if line.startswith("kernel_events\t")]
+    alone = ask("record", "--output", tmp_path / "b.heapwright", "--", "true")
+    assert alone.returncode == 0, alone.stderr
+    others = read_trace(tmp_path / "b.heapwright").facts["conditions"]
+    assert states == [line for line in others if line.startswith("kernel_events\t")]
+    answer = explained(recording.path, "cause")
+    by_kind = {row["kind"]: row["bytes"] for row in answer["kinds"]}
+    assert sum(by_kind.values()) == answer["resident_bytes"] > 0
+    assert by_kind["earlier"] > 0
+    assert answer["verdict"] == "unknown"
+
+
+def test_a_program_on_our_heap_with_its_confined_thread_is_recorded(tmp_path: Path) -> None:
+    library = collector.parent.parent / "lib/libheapwright.so"
+    with Server(preload=str(library)) as server:
+        run_for(server, 0.1)
+        recording = Recording(server.pid, tmp_path / "a.heapwright")
+        run_for(server, 0.2)
+        trace = recording.end()
+        assert server.quit() == 0
+    assert trace.problems() == []
+    assert trace.facts["events"] > 100
+
+
+def test_a_static_program_that_runs_is_recorded(tmp_path: Path) -> None:
+    program = subprocess.Popen([programs / "pins_static"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    path = tmp_path / "a.heapwright"
+    told = ask("record", "--pid", str(program.pid), "--duration", "0.3", "--output", path)
+    program.kill()
+    program.wait()
+    assert told.returncode == 0, told.stderr
+    assert read_trace(path).facts["allocator"] == "glibc (static)"
 
 
 @pytest.mark.parametrize("program", ["steady_server", "steady_server_with_gaps"])
