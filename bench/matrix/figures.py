@@ -22,15 +22,9 @@ def render() -> str:
             reasons.append(why)
         return f"no ({reasons.index(why) + 1})"
 
+    named = ("system", "libc", "linked", "allocator")
     rows = [
-        [
-            row["system"],
-            row["libc"],
-            row["linked"],
-            row["allocator"],
-            *(cell(row["cells"][of]) for of in COLUMNS),
-        ]
-        for row in result["rows"]
+        [*(row[of] for of in named), *(cell(row["cells"][of]) for of in COLUMNS)] for row in result["rows"]
     ]
     heads = ["system", "C library", "linked", "allocator", *COLUMNS]
     lines = [

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What works on which system, C library and allocator: each cell is a run of bench/matrix/program.c.
 
-The program knows what it calls, and each cell is "yes" only if the figures are right: all 20,100 blocks of one
-function, with whole stacks to main, the 8 MiB that it maps, the kernel's records, the 100 blocks that it
+The program knows what it calls, and each cell is "yes" only if the figures are right: all 20,100 blocks of
+one function, with whole stacks to main, the 8 MiB that it maps, the kernel's records, the 100 blocks that it
 makes while it is attached to. What a machine has not, such as musl or an allocator, is left out and named.
 Chroots of other releases are made in build/roots by mmdebstrap, which needs root, and kept. The figures go to
 OUTPUT/matrix.json.
@@ -88,8 +88,8 @@ def run(target: Target, before: Sequence[str]) -> subprocess.CompletedProcess[st
 
 
 def explained(path: Path, question: str, root: Path | None = None) -> dict[str, Any]:
-    line = [COMMAND, "explain", path, "--unchecked", "--json", "--question", question]
-    line += ["--debug-root", root] if root is not None else []
+    line = [COMMAND, "explain", str(path), "--unchecked", "--json", "--question", question]
+    line += ["--debug-root", str(root)] if root is not None else []
     document: dict[str, Any] = json.loads(
         subprocess.run(line, capture_output=True, check=True, timeout=LIMIT_S).stdout
     )
@@ -171,7 +171,7 @@ def residency(path: Path) -> str:
 
 
 def kernel_events(path: Path) -> str:
-    line = [COMMAND, "info", path, "--json"]
+    line = [COMMAND, "info", str(path), "--json"]
     done = subprocess.run(line, capture_output=True, check=True, timeout=LIMIT_S)
     values = {row["name"]: row["value"] for row in json.loads(done.stdout)["conditions"]}
     state = values.get("kernel_events", "off")
@@ -179,7 +179,7 @@ def kernel_events(path: Path) -> str:
 
 
 def replayed(path: Path) -> str:
-    line = [COMMAND, "replay", path, "--quick", "--on", "glibc", "--json"]
+    line = [COMMAND, "replay", str(path), "--quick", "--on", "glibc", "--json"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S)
     return "yes" if done.returncode == 0 else last_line(done.stderr)
 
