@@ -96,8 +96,8 @@ int Collector::run(pid_t program) {
 void Collector::begin_attached(AttachedProcess& attached) {
   program_ = attached.attacher();
   attached_ = &attached;
-  if (!options_.starts_paused && !options_.is_whole_run)
-    context_.switches.switch_to(session_.control(), clock_, true);
+  if (options_.starts_paused || options_.is_whole_run) return;
+  context_.switches.switch_to(session_.control(), clock_, true);
 }
 
 void Collector::run_to_end() {

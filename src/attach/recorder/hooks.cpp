@@ -294,8 +294,8 @@ void* hook_mremap(void* old_address, std::size_t old_bytes, std::size_t new_byte
 // A child of vfork has another number, as has a process that is seen from another namespace.
 bool is_own_end() noexcept {
   const session::ProcessBlock& block = *heapwright_agent.block;
-  if (heapwright_agent_threads.is_active == 0 || block.is_confined.load(std::memory_order_relaxed) != 0)
-    return false;
+  const bool is_confined = block.is_confined.load(std::memory_order_relaxed) != 0;
+  if (heapwright_agent_threads.is_active == 0 || is_confined) return false;
   const session::Control& control = *heapwright_agent.control;
   if ((control.flags & (session::scan_residency | session::snapshot_at_end)) == 0) return false;
   return control.is_recording.load(std::memory_order_acquire) != 0 &&
