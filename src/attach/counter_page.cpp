@@ -14,6 +14,7 @@
 #include "attach/refusal.hpp"
 #include "counters/calls_section.hpp"
 #include "counters/page_file.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
