@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "count/turn.hpp"
 
+#include <atomic>
+
 #include "count/page.hpp"
 #include "counters/tally.hpp"
 
 namespace heapwright::count {
+
+namespace {
+
+// Not wiped: a fork child has its parent's filter.
+constinit std::atomic<bool> may_time{true};
+
+}  // namespace
+
+void stop_timing() noexcept { may_time.store(false, std::memory_order_relaxed); }
 
 Turn begin_turn() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active && !link_process()) return {};
@@ -14,7 +25,7 @@ Turn begin_turn() noexcept {
   Thread& thread = *current_thread;
   if (is_first) return {.table = thread.table};
   thread.calls_until_timed = counters::draw_stride(thread.random_state);
-  return {.table = thread.table, .is_timed = true};
+  return {.table = thread.table, .is_timed = may_time.load(std::memory_order_relaxed)};
 }
 
 }  // namespace heapwright::count

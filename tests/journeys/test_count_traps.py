@@ -24,6 +24,15 @@ def test_a_limit_of_file_sizes_ends_no_program() -> None:
     assert "file sizes are limited" in document["notes"][0]
 
 
+def test_a_program_that_confines_itself_ends_as_alone() -> None:
+    """Its filter kills for any system call but write and exit; timed calls would make others."""
+    document = count(programs / "confines_itself", "prctl", "300000")
+    assert document["exit_code"] == 4
+    process = only(document)
+    assert process["calls"]["malloc"] >= 300_100
+    assert process["making"]["calls"] < 100, "only what was timed before"
+
+
 fails = """
 #include <cstdint>
 #include <cstdlib>
