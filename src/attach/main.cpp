@@ -99,7 +99,7 @@ std::unique_ptr<Observer> make_observer(const Options& options) {
 
 int run(const Options& options) {
   const int signals = open_signals();
-  check_process(options.process, getppid(), options.is_forced);
+  check_process(options.process, getppid(), options.is_forced, options.is_recording);
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, options.process, 0));
   const std::unique_ptr<Observer> observer = make_observer(options);
   Attachment attachment(options.process, *observer,

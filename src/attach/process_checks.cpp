@@ -77,7 +77,7 @@ void check_threads(pid_t process, bool is_forced) {
 
 }  // namespace
 
-void check_process(pid_t process, pid_t asker, bool is_forced) {
+void check_process(pid_t process, pid_t asker, bool is_forced, bool is_recorded) {
   auto status = tracee::read_status(process);
   if (status.empty() || process <= 0) throw Refusal("there is no such process");
   if (const long group = tracee::number_in(status["Tgid"]); group != process) {
@@ -92,10 +92,13 @@ void check_process(pid_t process, pid_t asker, bool is_forced) {
   if (tracee::number_in(status["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
   check_program(process);
   check_threads(process, is_forced);
+  if (is_recorded) return;  // to memory without a name
   for (const char* space : {"ns/mnt", "ns/pid", "root"}) {
     const std::string theirs = link_of(process, space);
     if (!theirs.empty() && theirs != link_of(getpid(), space)) {
-      throw Refusal("it runs in a container, another namespace or a chroot; run heapwright within that");
+      throw Refusal(
+          "it runs in a container, another namespace or a chroot, whose /dev/shm is another; count it within "
+          "that, or record it: heapwright record --pid");
     }
   }
 }

@@ -8,6 +8,6 @@ namespace heapwright::attach {
 
 // Refusal: it should not be attached to. asker: the requesting process, which cannot attach to itself.
 // is_forced: attach despite a seccomp filter.
-void check_process(pid_t process, pid_t asker, bool is_forced);
+void check_process(pid_t process, pid_t asker, bool is_forced, bool is_recorded);
 
 }  // namespace heapwright::attach

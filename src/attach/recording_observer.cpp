@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -40,6 +41,17 @@ void copy_text(char (&to)[capacity], const std::string& from) {
   std::memcpy(to, from.data(), std::min(from.size(), capacity - 1));
 }
 
+// In another PID namespace: the threads' ids there, by those here. Otherwise empty.
+std::map<pid_t, pid_t> ids_elsewhere(const Scene& scene) {
+  std::map<pid_t, pid_t> ids;
+  const pid_t process = scene.stopped.process();
+  if (link_of(process, "ns/pid") == link_of(getpid(), "ns/pid")) return ids;
+  for (const auto& [id, thread] : scene.stopped.threads()) {
+    ids[id] = static_cast<pid_t>(tracee::number_within(process, id));
+  }
+  return ids;
+}
+
 // Finds where glibc stores a thread's id, relative to the thread pointer: a place that holds the right id for
 // all present threads. If there is none, a place that never changes: threads with the same thread pointer
 // then count as one.
@@ -48,11 +60,13 @@ std::uint64_t find_identity(const Scene& scene) {
   constexpr std::uint64_t in_musl = 0x30;
   constexpr std::uint64_t begin = 0x40;
   constexpr std::uint64_t end = 0x800;
+  const std::map<pid_t, pid_t> elsewhere = ids_elsewhere(scene);
+  const auto own_id = [&](pid_t id) { return elsewhere.empty() ? id : elsewhere.at(id); };
   const auto holds_ids = [&](std::uint64_t offset) {
     return std::all_of(scene.stopped.threads().begin(), scene.stopped.threads().end(), [&](const auto& one) {
       const auto& [id, thread] = one;
       const std::uint64_t pointer = thread.registers.fs_base;
-      return pointer == 0 || scene.memory.value_at<pid_t>(pointer + offset) == id;
+      return pointer == 0 || scene.memory.value_at<pid_t>(pointer + offset) == own_id(id);
     });
   };
   if (scene.plan.allocator.is_musl) return in_musl;
@@ -181,9 +195,11 @@ void RecordingObserver::describe(const Plan& plan) const {
                             static_cast<off_t>(session::process_offset(0)));
   if (memory == MAP_FAILED) throw Refusal("there is no memory to record its calls");
   auto* const block = static_cast<ProcessBlock*>(memory);
-  block->process_id = static_cast<std::uint32_t>(process_);
+  block->process_id = static_cast<std::uint32_t>(tracee::number_within(process_));
   auto status = tracee::read_status(process_);
-  block->parent_process_id = static_cast<std::uint32_t>(tracee::number_in(status["PPid"]));
+  const auto parent = static_cast<pid_t>(tracee::number_in(status["PPid"]));
+  const bool is_beside = link_of(process_, "ns/pid") == link_of(parent, "ns/pid");
+  block->parent_process_id = is_beside ? static_cast<std::uint32_t>(tracee::number_within(parent)) : 0;
   // As session/seccomp_status.hpp has it.
   block->seccomp_at_start = static_cast<std::uint32_t>(tracee::number_in(status["Seccomp"]) +
                                                        tracee::number_in(status["Seccomp_filters"]));

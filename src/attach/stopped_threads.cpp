@@ -62,12 +62,14 @@ StoppedThread* StoppedThreads::caller() {
   StoppedThread* filtered = nullptr;
   for (auto& [id, thread] : threads_) {
     if (thread.seized->signal != 0 || may_be_in_sequence(thread)) continue;
+    const bool is_in_call = static_cast<std::int64_t>(thread.registers.orig_rax) >= 0;
+    if (!is_in_call && found != nullptr) continue;
     if (has_filter(id)) {
       filtered = &thread;
-      continue;
+    } else {
+      found = &thread;
+      if (is_in_call) break;
     }
-    if (static_cast<std::int64_t>(thread.registers.orig_rax) >= 0) return &thread;
-    found = &thread;
   }
   return found != nullptr ? found : filtered;
 }

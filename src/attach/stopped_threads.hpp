@@ -27,6 +27,7 @@ class StoppedThreads {
   bool stop(std::chrono::milliseconds patience);
   void resume() noexcept;
 
+  pid_t process() const noexcept { return process_; }
   // The stopped threads, by id.
   std::map<pid_t, StoppedThread>& threads() noexcept { return threads_; }
   const std::map<pid_t, StoppedThread>& threads() const noexcept { return threads_; }

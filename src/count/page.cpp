@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "count/confinement.hpp"
 #include "count/real_functions.hpp"
 #include "count/thread.hpp"
 #include "counters/page_file.hpp"
@@ -183,9 +184,10 @@ bool link_process() noexcept {
 
 void end_process() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return;
-  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;  // a vfork child's
+  // A vfork child's.
+  if (!is_confined() && page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;
   page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
-  if (!is_kept()) counters::remove_page(file_name);
+  if (!is_confined() && !is_kept()) counters::remove_page(file_name);
 }
 
 }  // namespace heapwright::count

@@ -13,7 +13,5 @@ struct Turn {
   bool is_timed = false;
 };
 Turn begin_turn() noexcept;
-// From now on, in the process and its fork children. Any thread.
-void stop_timing() noexcept;
 
 }  // namespace heapwright::count

@@ -52,6 +52,11 @@ std::map<std::string, std::string> read_status(pid_t process, pid_t thread) {
 
 long number_in(const std::string& value) { return std::strtol(value.c_str(), nullptr, 10); }
 
+long number_within(pid_t process, pid_t thread) {
+  const std::string numbers = read_status(process, thread)["NSpid"];  // from the outermost namespace on
+  return number_in(numbers.substr(numbers.find_last_of(" \t") + 1));
+}
+
 std::vector<pid_t> threads_of(pid_t process) {
   std::vector<pid_t> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir((folder_of(process, 0) + "/task").c_str()),

@@ -22,6 +22,10 @@ long number_in(const std::string& value);
 // Of "Seccomp": a filter judges its system calls.
 inline constexpr long seccomp_filter = 2;
 
+// The id by which a process, or a thread of it, knows itself: another one in a PID namespace of its own. 0:
+// it is gone, or the kernel does not tell (before 4.1).
+long number_within(pid_t process, pid_t thread = 0);
+
 std::vector<pid_t> threads_of(pid_t process);
 
 // "S (sleeping)"; empty: it is gone.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from conftest import collector, programs
+from conftest import collector, find_child, programs
 from counting import ask, folder
 
 attacher = collector.parent / "heapwright-attach"
@@ -54,15 +54,22 @@ class Attached:
 class Server:
     """steady_server, standing still."""
 
-    def __init__(self, threads: int = 8, preload: str = "", program: str = "steady_server") -> None:
+    def __init__(
+        self,
+        threads: int = 8,
+        preload: str = "",
+        program: str = "steady_server",
+        prefix: tuple[str, ...] = (),
+    ) -> None:
+        """prefix: a command that starts it as its child."""
         self.process = subprocess.Popen(
-            [str(programs / program), str(threads), *(["unfailing"] if preload else [])],
+            [*prefix, str(programs / program), str(threads), *(["unfailing"] if preload else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | ({"LD_PRELOAD": preload} if preload else {}),
         )
-        self.pid = self.process.pid
+        self.pid = find_child(self.process.pid, program) if prefix else self.process.pid
         self.pause()
 
     def _tell(self, word: str) -> None:

@@ -77,6 +77,24 @@ def test_a_program_on_our_heap_with_its_confined_thread_is_recorded(tmp_path: Pa
     assert trace.facts["events"] > 100
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make namespaces")
+@pytest.mark.parametrize("prefix", [("--mount",), ("--mount", "--pid", "--fork", "--mount-proc")])
+def test_a_process_in_a_container_is_recorded_from_outside(tmp_path: Path, prefix: tuple[str, ...]) -> None:
+    """A sidecar's view, which shares the PID namespace, and the host's, which does not."""
+    forks = () if "--fork" in prefix else ("--fork",)
+    with Server(prefix=("unshare", *prefix, *forks)) as server:
+        before = run_for(server, 0.1)
+        recording = Recording(server.pid, tmp_path / "a.heapwright")
+        after = run_for(server, 0.4)
+        trace = recording.end()
+        check_equal(trace, before, after)
+        assert len(trace.facts["threads"]) == 8
+        assert trace.facts["process_id"] == server.pid
+        assert changed_code(server.pid) == []
+        run_for(server, 0.1)
+        assert server.quit() == 0
+
+
 def test_a_static_program_that_runs_is_recorded(tmp_path: Path) -> None:
     program = subprocess.Popen([programs / "pins_static"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     path = tmp_path / "a.heapwright"
