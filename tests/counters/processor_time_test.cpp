@@ -63,22 +63,28 @@ TEST(ProcessorTime, WhatWasBeforeTheCallIsNotTheCalls) {
   }
 }
 
-// A mutex that another thread holds for 20 ms.
+// A mutex that another thread holds for 100 ms from the call's begin on. A thread that loses its processor
+// just then arrives later.
 TEST(ProcessorTime, AWaitForALockIsOne) {
   Look look{};
   for (int round = 0; round < 3; ++round) {
     std::mutex mutex;
     std::atomic<bool> is_held = false;
+    std::atomic<bool> is_wanted = false;
     std::thread holder([&] {
       const std::lock_guard held(mutex);
       is_held = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (!is_wanted) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     });
     while (!is_held) std::this_thread::yield();
-    const Took took = timed(look, [&] { const std::lock_guard held(mutex); });
+    const Took took = timed(look, [&] {
+      is_wanted = true;
+      const std::lock_guard held(mutex);
+    });
     holder.join();
     EXPECT_EQ(took.waited, Waited::lock);
-    EXPECT_GE(took.waited_ns, 10'000'000U);
+    EXPECT_GE(took.waited_ns, 50'000'000U);
   }
 }
 
