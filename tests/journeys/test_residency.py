@@ -231,8 +231,9 @@ def test_of_a_forks_child_what_is_free_is_an_upper_bound(record: Record) -> None
     assert all("at most" not in text for text in parent["findings"])
 
 
-def test_what_a_short_program_held_at_its_exit_is_seen(record: Record) -> None:
-    recording = record("leaves_memory", 32)
+@pytest.mark.parametrize("program", ["leaves_memory", "leaves_memory_static"])
+def test_what_a_short_program_held_at_its_exit_is_seen(record: Record, program: str) -> None:
+    recording = record(program, 32)
     assert recording.status == 0, recording.errors
     (last,) = (moment for moment in residency(recording.trace().path)["moments"] if moment["is_last"])
     assert last["live_resident_bytes"] == pytest.approx(32 * MEBIBYTE, rel=0.01)
