@@ -24,8 +24,8 @@ const char stripped_text[] =
     "its executable is stripped, so where an allocator in it begins is unknown; keep its symbol table (no "
     "strip, no -s), or link it dynamically";
 const char without_malloc_text[] =
-    "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable; "
-    "to record the C library's, leave out --patch";
+    "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable";
+const char leave_out_text[] = "; to record the C library's, leave out --patch";
 
 // Without these, the counts would be wrong.
 bool is_needed(Entry entry) { return entry <= Entry::free_; }
@@ -87,9 +87,10 @@ class Planner {
       if (!inner->unseen.empty()) plan_.notes.push_back(std::move(inner->unseen));
       return;
     }
-    if (modules.empty()) throw Refusal(table.empty() ? stripped_text : without_malloc_text);
+    const std::string why = table.empty() ? stripped_text : without_malloc_text;
+    if (modules.empty()) throw Refusal(why);
     plan_.allocator = find_allocator(memory_, modules, plan_.maps);
-    if (!plan_.allocator.path.empty()) throw Refusal(table.empty() ? stripped_text : without_malloc_text);
+    if (!plan_.allocator.path.empty()) throw Refusal(table.empty() ? why : why + leave_out_text);
   }
 
   std::uint64_t address_of(const std::vector<Module>& modules, const char* name) const {

@@ -114,7 +114,7 @@ def _why(process: int) -> str:
     folder = PROC / str(process)
     try:
         if is_static(folder / "exe"):
-            return "it is static"
+            return "it is static; once it runs, count --pid counts it"
         if _LIBRARY not in (folder / "environ").read_bytes():
             return "it was started without LD_PRELOAD in its environment"
     except OSError:
