@@ -77,6 +77,39 @@ def test_a_program_on_our_heap_with_its_confined_thread_is_recorded(tmp_path: Pa
     assert trace.facts["events"] > 100
 
 
+maps = """
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) void map_own(void) {
+  munmap(mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 8192);
+}
+int main(int count, char** arguments) {
+  for (;;) {
+    FILE* file = fopen(arguments[0], "rm");  // libc maps it
+    if (fgetc(file) == EOF) return 1;
+    fclose(file);
+    map_own();
+    usleep(1000);
+  }
+}
+"""
+
+
+def test_what_libc_maps_for_itself_is_not_the_programs(tmp_path: Path) -> None:
+    program = tmp_path / "maps"
+    subprocess.run(
+        ["gcc", "-x", "c", "-", "-g", "-o", program], input=maps, text=True, check=True, timeout=60
+    )
+    with subprocess.Popen([program]) as process:
+        path = tmp_path / "a.heapwright"
+        told = ask("record", "--pid", str(process.pid), "--duration", "0.5", "--output", path)
+        process.kill()
+    assert told.returncode == 0, told.stderr
+    sites = explained(path, "mappings")["sites"]
+    assert [row["function"] for row in sites] == ["map_own"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make namespaces")
 @pytest.mark.parametrize("prefix", [("--mount",), ("--mount", "--pid", "--fork", "--mount-proc")])
 def test_a_process_in_a_container_is_recorded_from_outside(tmp_path: Path, prefix: tuple[str, ...]) -> None:
