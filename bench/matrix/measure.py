@@ -126,7 +126,9 @@ def counted(target: Target) -> str:
     if done.returncode != 7:
         return last_line(done.stderr)
     document = json.loads(done.stdout.splitlines()[-1])
-    made = max((of["made_blocks"] for of in document["processes"]), default=0)
+    if not document["processes"]:
+        return str(document["notes"][0])
+    made = max(of["made_blocks"] for of in document["processes"])
     return "yes" if made >= BLOCKS + MORE else f"{made:,} of {BLOCKS + MORE:,} blocks"
 
 

@@ -146,7 +146,9 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
   if (module == nullptr) throw Refusal("none of its libraries has a malloc");
   refuse_what_is_observed(memory, modules, *module);
   const Module* const libc = first_with(memory, modules, "gnu_get_libc_version");
-  if (libc == nullptr) throw Refusal("its C library is not glibc; start it with heapwright count -- PROGRAM");
+  if (libc == nullptr) {
+    throw Refusal("its C library is not glibc; start it with heapwright record or heapwright count");
+  }
   Allocator allocator;
   allocator.path = module->path;
   allocator.is_glibc = module == libc;

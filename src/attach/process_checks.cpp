@@ -92,7 +92,7 @@ void check_process(pid_t process, pid_t asker, bool is_forced, bool is_recorded)
   if (tracee::number_in(status["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
   check_program(process);
   check_threads(process, is_forced);
-  if (is_recorded) return;  // to memory without a name
+  if (is_recorded) return;
   for (const char* space : {"ns/mnt", "ns/pid", "root"}) {
     const std::string theirs = link_of(process, space);
     if (!theirs.empty() && theirs != link_of(getpid(), space)) {

@@ -12,7 +12,7 @@ namespace heapwright::collect {
 struct ProgramCheck {
   // Why it cannot be recorded and what to do about it; empty: it can.
   std::string refusal;
-  bool is_static = false;              // linked so, and not refused for anything else
+  bool is_static = false;              // linked so, without a sanitizer
   std::string path;                    // to be executed
   std::vector<std::string> arguments;  // argv; argv[0] as typed
   std::string executable;              // the ELF file that will run

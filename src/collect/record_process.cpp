@@ -31,8 +31,8 @@ constexpr int recorder_lost_code = 1;
 const char attached_note[] =
     "attached while it ran: earlier blocks are unknown; child processes are not recorded";
 const char patched_note[] =
-    "recorded from its first instruction on: what its libraries allocated before is unknown; its own mmap "
-    "calls and child processes are not recorded";
+    "recorded from its first instruction on: what its libraries allocated before is unknown; mmap calls and "
+    "child processes are not recorded";
 const char whole_note[] = "recorded from its first instruction on; child processes are not recorded";
 const char killed_text[] = "heapwright-attach was killed; run the same command again to repair the process";
 
@@ -58,7 +58,7 @@ void announce_begin(const AttachedProcess& attached, const Options& options, con
                milliseconds(attached.stopped_ns()));
 }
 
-// Where the recording goes, opened before anything is started or touched.
+// Where the recording goes, opened before anything is touched, or let go from its entry.
 struct Outputs {
   Outputs(const Options& options, const std::string& program, int standard_stream)
       : names(options.output_pattern, host_name(), options.replace_existing), stream(standard_stream) {
@@ -77,6 +77,12 @@ int take_output_if_standard(const Options& options) {
   return options.output_pattern == standard_output ? take_standard_output() : -1;
 }
 
+// What every trace says of how it was made.
+const char* note_of(const Options& options) {
+  if (options.is_whole_run) return whole_note;
+  return options.patches ? patched_note : attached_note;
+}
+
 // A process's clock, and the kernel's records on it.
 struct Kernel {
   TickClock clock;
@@ -88,9 +94,7 @@ RecordingContext context_of(const Options& options, Kernel& kernel, int stream,
   RecordingContext context{
       options, kernel.clock, host_name(),   static_cast<std::uint32_t>(options.process), {}, {}, {},
       {},      stream,       &kernel.events};
-  context.notes.emplace_back(options.is_whole_run ? whole_note
-                             : options.patches    ? patched_note
-                                                  : attached_note);
+  context.notes.emplace_back(note_of(options));
   context.unseen = attached.unseen();
   return context;
 }

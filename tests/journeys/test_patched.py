@@ -81,6 +81,13 @@ def test_without_permission_it_is_recorded_as_others_are(record: Record, tmp_pat
     assert "patched\tat the first instruction" not in recording.trace().facts["conditions"]
 
 
+def test_an_output_that_cannot_be_written_is_one_line(record: Record, tmp_path: Path) -> None:
+    recording = record("inner_prefixed", options=["--output", tmp_path / "no/trace"])
+    assert (recording.status, recording.output) == (2, "")
+    assert recording.errors.startswith("heapwright: the output folder ")
+    assert recording.errors.count("\n") == 1
+
+
 def test_samples_of_an_allocator_inside(record: Record) -> None:
     """One per byte: every block."""
     recording = record("inner_prefixed", options=["--patch", "--sample", "1"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from attaching import Server, changed_code
-from conftest import collector, command, end_recorder_lost, programs, read_trace
+from conftest import Trace, collector, command, end_recorder_lost, programs, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
@@ -26,13 +26,19 @@ def server() -> Iterator[Server]:
         yield one
 
 
-def test_the_trace_has_what_the_program_called(server: Server, tmp_path: Path) -> None:
+def recorded_as_called(server: Server, path: Path) -> Trace:
+    """While it runs, with all its threads; the trace has what it called."""
     before = run_for(server, 0.1)
-    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    recording = Recording(server.pid, path)
     after = run_for(server, 0.4)
     trace = recording.end()
     check_equal(trace, before, after)
     assert len(trace.facts["threads"]) == 8
+    return trace
+
+
+def test_the_trace_has_what_the_program_called(server: Server, tmp_path: Path) -> None:
+    trace = recorded_as_called(server, tmp_path / "a.heapwright")
     assert "attached\tyes" in trace.facts["conditions"]
     assert trace.facts["allocator"].startswith("glibc 2")
     assert changed_code(server.pid) == []
@@ -116,12 +122,7 @@ def test_a_process_in_a_container_is_recorded_from_outside(tmp_path: Path, prefi
     """A sidecar's view, which shares the PID namespace, and the host's, which does not."""
     forks = () if "--fork" in prefix else ("--fork",)
     with Server(prefix=("unshare", *prefix, *forks)) as server:
-        before = run_for(server, 0.1)
-        recording = Recording(server.pid, tmp_path / "a.heapwright")
-        after = run_for(server, 0.4)
-        trace = recording.end()
-        check_equal(trace, before, after)
-        assert len(trace.facts["threads"]) == 8
+        trace = recorded_as_called(server, tmp_path / "a.heapwright")
         assert trace.facts["process_id"] == server.pid
         assert changed_code(server.pid) == []
         run_for(server, 0.1)

@@ -50,6 +50,7 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
 
 def _of_others(kinds: Kinds, owner: str) -> str:
     moment = kinds.moment
-    if kinds.bytes_of[OTHERS] > 2 * moment.other_bytes:
+    beside = kinds.bytes_of[OTHERS] - moment.other_bytes
+    if beside > moment.other_bytes:
         return "most: the allocator's own memory, where no block was seen"
     return f"most: {owner}" if owner else ""

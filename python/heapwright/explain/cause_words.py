@@ -41,7 +41,7 @@ def sentence(answer: Answer) -> str:
     free = units.size(answer["free_bytes"])
     match answer["verdict"]:
         case "unknown":
-            return f"{head}: {_without_earlier(answer, by_kind)}at most {free} are free"
+            return f"{head}: {_what_else(answer, by_kind)}at most {free} are free"
         case "fragmented":
             again = _taken_again(answer)
             return f"{head}: {free} are free, {_of_cause(answer, by_kind)}{again}; {_best(answer)}"
@@ -58,7 +58,7 @@ def sentence(answer: Answer) -> str:
     return f"{said}{head}, {free} free{brief}, {units.size(by_kind[OTHERS])} outside the heap{huge}"
 
 
-def _without_earlier(answer: Answer, by_kind: dict[str, int]) -> str:
+def _what_else(answer: Answer, by_kind: dict[str, int]) -> str:
     """What else there is where blocks from before are not known, as the begin of a clause."""
     if EARLIER not in by_kind:
         return f"of unknown kind: {answer['unknown_because']}; "

@@ -291,7 +291,7 @@ void* hook_mremap(void* old_address, std::size_t old_bytes, std::size_t new_byte
   return address;
 }
 
-// A child of vfork has another number, as has a process that is seen from another namespace.
+// Not that of a child of vfork, which has another number.
 bool is_own_end() noexcept {
   const session::ProcessBlock& block = *heapwright_agent.block;
   const bool is_confined = block.is_confined.load(std::memory_order_relaxed) != 0;
