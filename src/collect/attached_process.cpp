@@ -75,8 +75,8 @@ AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, boo
   if (error_number != 0) {
     attacher_ = -1;
     detach();
-    throw UsageError("cannot start '" + attacher + "' (" + std::strerror(error_number) +
-                     "); build it (make build), or name it with --attacher");
+    throw NotAttached("cannot start '" + attacher + "' (" + std::strerror(error_number) +
+                      "); build it (make build), or name it with --attacher");
   }
   attached_ = read_line();
 }

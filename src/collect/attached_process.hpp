@@ -13,7 +13,7 @@ namespace heapwright::collect {
 
 class AttachedProcess {
  public:
-  // Returns once the agent is in place or heapwright-attach has printed why not. UsageError:
+  // Returns once the agent is in place or heapwright-attach has printed why not. NotAttached:
   // heapwright-attach cannot be started.
   // is_inside: the allocator in the executable is recorded.
   AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp, bool is_inside);

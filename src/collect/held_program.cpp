@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 
+#include "collect/options.hpp"
 #include "tracee/seized_threads.hpp"
 
 namespace heapwright::collect {
@@ -83,7 +84,7 @@ bool HeldProgram::run_to_breakpoint() {
 void HeldProgram::run_to_entry() {
   int signal_number = 0;
   if (!wait_for_stop(process_, signal_number) || signal_number != SIGTRAP) {
-    throw NotHeld("the program cannot be stopped at its start: tracing is forbidden here; see --pid");
+    throw NotAttached("the program cannot be stopped at its start: tracing is forbidden here; see --pid");
   }
   // If we end while it is held, so does it.
   ptrace(PTRACE_SETOPTIONS, process_, nullptr, static_cast<long>(PTRACE_O_EXITKILL));
@@ -91,9 +92,9 @@ void HeldProgram::run_to_entry() {
   errno = 0;
   original_ = code_at_entry();
   if (entry_ == 0 || errno != 0 || !put(with_byte(original_, int3))) {
-    throw NotHeld("the program's code cannot be written to, so it cannot be stopped at its start");
+    throw NotAttached("the program's code cannot be written to, so it cannot be stopped at its start");
   }
-  if (!run_to_breakpoint()) throw NotHeld("the program ended before its first instruction");
+  if (!run_to_breakpoint()) throw NotAttached("the program ended before its first instruction");
   put(with_two_bytes(original_, jump_to_itself));
   ptrace(PTRACE_DETACH, process_, nullptr, nullptr);
 }

@@ -7,19 +7,11 @@
 
 #include <cstdint>
 
-#include "collect/options.hpp"
-
 namespace heapwright::collect {
-
-// It cannot be held at its entry, and was ended there. What to do is in the text.
-class NotHeld : public UsageError {
- public:
-  using UsageError::UsageError;
-};
 
 class HeldProgram {
  public:
-  // `process`: of a Launch that is held, let go before. NotHeld: it cannot be held; it is gone then.
+  // `process`: of a Launch that is held, let go before. NotAttached: it cannot be held.
   explicit HeldProgram(pid_t process);
   // A program that was not let go is killed, and reaped.
   ~HeldProgram();

@@ -15,6 +15,12 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What we started cannot be attached to. It has not run, and was ended.
+class NotAttached : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
 // When to look at who holds which block.
 struct SnapshotWishes {
   bool at_end = false;            // of the program, or of the recording

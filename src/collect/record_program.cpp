@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "collect/collector.hpp"
-#include "collect/held_program.hpp"
 #include "collect/launch.hpp"
 #include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
@@ -108,7 +107,7 @@ std::optional<int> try_to_patch(const Options& options, const ProgramCheck& chec
   const Messages messages(options.is_quiet);
   try {
     if (const std::optional<int> code = record_patched(with_patches(options), check)) return code;
-  } catch (const NotHeld& refusal) {
+  } catch (const NotAttached& refusal) {
     messages.say(std::string("note: ") + refusal.what());
   }
   messages.say("note: so only its calls of the C library's malloc and free are recorded");

@@ -81,6 +81,14 @@ def test_without_permission_it_is_recorded_as_others_are(record: Record, tmp_pat
     assert "patched\tat the first instruction" not in recording.trace().facts["conditions"]
 
 
+def test_without_the_attaching_program_it_is_recorded_as_others_are(record: Record, tmp_path: Path) -> None:
+    """As after `make run`, which does not build it."""
+    recording = record("inner_prefixed", "7", options=["--attacher", tmp_path / "missing"])
+    assert recording.status == 7, recording.errors
+    assert "build it (make build)" in recording.errors
+    assert "so only its calls of the C library's malloc and free are recorded" in recording.errors
+
+
 def test_an_output_that_cannot_be_written_is_one_line(record: Record, tmp_path: Path) -> None:
     recording = record("inner_prefixed", options=["--output", tmp_path / "no/trace"])
     assert (recording.status, recording.output) == (2, "")
