@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "record/python.hpp"
 
-#include <pthread.h>
-
 #include <cstddef>
 #include <cstring>
 
 #include "record/process.hpp"
 #include "record/session_link.hpp"
 #include "unwind/loaded_objects.hpp"
-#include "unwind/python_layout.hpp"
-
-extern "C" {
-// Missing in libc before glibc 2.34.
-[[gnu::weak]] void* pthread_getspecific(pthread_key_t) noexcept;
-}
 
 namespace heapwright::record {
 namespace {
@@ -24,27 +16,31 @@ std::uint64_t address_of(const LoadedSymbols& object, const char* name) noexcept
   return symbol == nullptr ? 0 : reinterpret_cast<std::uint64_t>(object.address_of(*symbol));
 }
 
-// Py_Version is a constant of 3.11 and later.
-bool is_known(const LoadedSymbols& object, const Elf64_Sym& runtime) noexcept {
+const unwind::python::Layout* layout_of(const LoadedSymbols& object, const Elf64_Sym& runtime) noexcept {
+  // A constant of 3.11 and later.
   const std::uint64_t version = address_of(object, "Py_Version");
-  if (version == 0) return false;
+  if (version == 0) return nullptr;
   unsigned long value = 0;
   std::memcpy(&value, reinterpret_cast<const void*>(version), sizeof value);
-  return unwind::python::is_known(value, runtime.st_size);
+  const auto* const words = static_cast<const std::uint64_t*>(object.address_of(runtime));
+  return unwind::python::find_layout(value, words, runtime.st_size);
 }
 
 }  // namespace
 
 void note_interpreter(const LoadedSymbols& object) noexcept {
   unwind::Interpreter& found = process.interpreter;
-  if (found.runtime != 0 || pthread_getspecific == nullptr) return;
+  if (found.runtime != 0) return;
   const Elf64_Sym* const runtime = object.find_variable("_PyRuntime");
-  if (runtime == nullptr || !is_known(object, *runtime)) return;
+  const Elf64_Sym* const own_state = object.find_function("PyGILState_GetThisThreadState");
+  if (runtime == nullptr || own_state == nullptr) return;
+  found.layout = layout_of(object, *runtime);
+  if (found.layout == nullptr) return;
   found.code_type = address_of(object, "PyCode_Type");
   found.text_type = address_of(object, "PyUnicode_Type");
   found.bytes_type = address_of(object, "PyBytes_Type");
   if (found.code_type == 0 || found.text_type == 0 || found.bytes_type == 0) return;
-  found.thread_value = pthread_getspecific;
+  found.own_thread_state = reinterpret_cast<void* (*)()>(object.address_of(*own_state));
   found.runtime = reinterpret_cast<std::uint64_t>(object.address_of(*runtime));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "session/layout.hpp"
+#include "unwind/python_layout.hpp"
 
 namespace heapwright::unwind {
 
@@ -15,7 +16,8 @@ struct Interpreter {
   std::uint64_t code_type = 0;
   std::uint64_t text_type = 0;
   std::uint64_t bytes_type = 0;
-  void* (*thread_value)(unsigned key) noexcept = nullptr;  // pthread_getspecific
+  const python::Layout* layout = nullptr;
+  void* (*own_thread_state)() = nullptr;  // PyGILState_GetThisThreadState: reads what the thread has stored
   // Set last; nullptr: stacks have no frames of it.
   std::atomic<session::PythonTables*> tables{nullptr};
 };

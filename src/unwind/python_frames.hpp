@@ -3,8 +3,8 @@
 //
 // A thread's native stack is captured as usual. Then, in a process with a CPython, its Python frames are read
 // and both are interned once more, in one chain: behind the native frame of each _PyEval_EvalFrameDefault
-// those Python frames that it runs. Which these are is told by the interpreter's _PyCFrame, a variable in
-// that native frame.
+// those Python frames that it runs. Which these are is told by what the interpreter has in that native frame
+// and in its list of frames (python_layout.hpp).
 //
 // Nothing is read that does not belong to the calling thread, and no lock of the interpreter is needed: while
 // a thread is in the hook, its own frames stay as they are. What was interrupted by a signal may be half

@@ -21,11 +21,12 @@ std::uint64_t mixed(std::uint64_t value) {
 }
 
 // Sums of products, so that the processor does them at once.
-std::uint64_t identity_of(std::uint64_t code) {
+std::uint64_t identity_of(const Interpreter& in, std::uint64_t code) {
   const auto at = [code](std::uint64_t offset) { return load_word(code + offset); };
   return code * 0x9e3779b97f4a7c15ULL + at(python::object_size) * 0xbf58476d1ce4e5b9ULL +
          at(python::code_consts) * 0x94d049bb133111ebULL + at(python::code_names) * 0xff51afd7ed558ccdULL +
-         at(python::code_first_line) * 0xc4ceb9fe1a85ec53ULL + at(python::code_file) * 0x9fb21c651e98df25ULL +
+         at(in.layout->code_first_line) * 0xc4ceb9fe1a85ec53ULL +
+         at(python::code_file) * 0x9fb21c651e98df25ULL +
          at(python::code_qualified_name) * 0xa0761d6478bd642fULL +
          at(python::code_line_table) * 0xe7037ed1a0b428dbULL;
 }
@@ -35,6 +36,8 @@ std::uint64_t key_of(std::uint64_t identity, std::uint64_t part) {
   return mixed(identity + part * 0x8ebc6af09c88c6e3ULL) | 1;
 }
 constexpr std::uint64_t whole_function = ~0ULL;
+// The function of code without a name, which the interpreter pushes itself.
+constexpr std::uint64_t unnamed = ~0U;
 
 std::uint32_t home_slot(std::uint64_t key) {
   static_assert(session::python_position_slots == 1U << 16);
@@ -62,10 +65,10 @@ bool is_of_type(std::uint64_t object, std::uint64_t type) {
   // In its deallocation an object has no references, and what it consists of may be gone.
   const bool may_be = (object & 7) == 0 && object - 4096 < (1ULL << 47) - 4096;
   return may_be && load_word(object + python::object_type) == type &&
-         static_cast<std::int64_t>(load_word(object + python::object_references)) > 0;
+         static_cast<std::uint32_t>(load_word(object + python::object_references)) != 0;
 }
 
-// Index + 1 in the table of functions; 0: no room. Two threads may add the same one.
+// Index + 1 in the table of functions, or `unnamed`; 0: no room. Two threads may add the same one.
 std::uint64_t function_of(const Interpreter& in, PythonTables& tables, std::uint64_t code,
                           std::uint64_t identity) {
   const std::uint32_t slot = slot_of(tables, key_of(identity, whole_function));
@@ -77,20 +80,20 @@ std::uint64_t function_of(const Interpreter& in, PythonTables& tables, std::uint
   const std::uint32_t index = tables.function_count.fetch_add(1, std::memory_order_relaxed);
   if (index >= session::max_python_functions) return 0;
   PythonFunction& function = tables.functions[index];
-  const bool is_named = copy_python_text(in.text_type, load_word(code + python::code_qualified_name),
-                                         function.name, sizeof function.name, false) &&
-                        copy_python_text(in.text_type, load_word(code + python::code_file), function.file,
-                                         sizeof function.file, true);
-  if (!is_named) return 0;
-  place.store((index + 1ULL) << 32, std::memory_order_release);
-  return index + 1;
+  const bool is_named =
+      copy_python_text(in, load_word(code + python::code_qualified_name), function.name, sizeof function.name,
+                       false) &&
+      copy_python_text(in, load_word(code + python::code_file), function.file, sizeof function.file, true);
+  const std::uint64_t number = is_named ? index + 1 : unnamed;
+  place.store(number << 32, std::memory_order_release);
+  return number;
 }
 
 std::uint32_t line_at(const Interpreter& in, std::uint64_t code, std::uint64_t instruction) {
   const std::uint64_t table = load_word(code + python::code_line_table);
   if (!is_of_type(table, in.bytes_type)) return 0;
-  const auto first_line = static_cast<std::uint32_t>(load_word(code + python::code_first_line));
-  const auto offset = static_cast<std::int64_t>(instruction - (code + python::code_instructions));
+  const auto first_line = static_cast<std::uint32_t>(load_word(code + in.layout->code_first_line));
+  const auto offset = static_cast<std::int64_t>(instruction - (code + in.layout->code_instructions));
   return line_of_unit(reinterpret_cast<const std::uint8_t*>(table + python::bytes_content),
                       load_word(table + python::object_size), first_line,
                       offset / static_cast<std::int64_t>(python::instruction_bytes));
@@ -104,7 +107,7 @@ std::uint32_t line_at(const Interpreter& in, std::uint64_t code, std::uint64_t i
   if (slot == no_python_position) return no_python_position;
   tables.positions[slot].place.store(function << 32 | line_at(in, code, instruction),
                                      std::memory_order_release);
-  return session::first_python_frame + slot;
+  return function == unnamed ? no_python_position : session::first_python_frame + slot;
 }
 
 // A table's varints have 6 bits a byte.
@@ -170,7 +173,7 @@ std::uint32_t find_python_position(const Interpreter& interpreter, std::uint64_t
                                    std::uint64_t instruction) noexcept {
   PythonTables* const tables = interpreter.tables.load(std::memory_order_acquire);
   if (tables == nullptr || !is_of_type(code, interpreter.code_type)) return no_python_position;
-  const std::uint64_t identity = identity_of(code);
+  const std::uint64_t identity = identity_of(interpreter, code);
   const std::uint64_t key = key_of(identity, instruction - code);
   const std::uint32_t home = home_slot(key);
   for (std::uint32_t probe = 0; probe < max_probes; ++probe) {
@@ -178,8 +181,9 @@ std::uint32_t find_python_position(const Interpreter& interpreter, std::uint64_t
     const std::uint64_t found = tables->positions[slot].key.load(std::memory_order_relaxed);
     if (found == 0) break;
     if (found != key) continue;
-    if (tables->positions[slot].place.load(std::memory_order_relaxed) == 0) break;
-    return session::first_python_frame + slot;
+    const std::uint64_t function = tables->positions[slot].place.load(std::memory_order_relaxed) >> 32;
+    if (function == 0) break;
+    return function == unnamed ? no_python_position : session::first_python_frame + slot;
   }
   return add_position(interpreter, *tables, code, instruction, identity, key);
 }
@@ -211,19 +215,18 @@ std::uint32_t line_of_unit(const std::uint8_t* table, std::uint64_t bytes, std::
   return 0;
 }
 
-bool copy_python_text(std::uint64_t text_type, std::uint64_t text, char* to, std::uint32_t room,
+bool copy_python_text(const Interpreter& in, std::uint64_t text, char* to, std::uint32_t room,
                       bool keeps_end) noexcept {
   to[0] = '\0';
-  if (!is_of_type(text, text_type)) return false;
+  if (!is_of_type(text, in.text_type)) return false;
   const auto state = static_cast<std::uint32_t>(load_word(text + python::text_state));
   const std::uint32_t kind = state >> 2 & 7;
-  const bool is_compact = (state >> 5 & 1) != 0;
   const bool is_ascii = (state >> 6 & 1) != 0;
-  const bool is_ready = (state >> 7 & 1) != 0;
+  const bool is_whole = (state & in.layout->text_flags) == in.layout->text_flags;
   const std::uint64_t length = load_word(text + python::text_length);
-  if (!is_compact || !is_ready || (kind != 1 && kind != 2 && kind != 4) || length >> 40 != 0) return false;
-  const auto* from =
-      reinterpret_cast<const std::uint8_t*>(text + (is_ascii ? python::ascii_bytes : python::compact_bytes));
+  if (!is_whole || (kind != 1 && kind != 2 && kind != 4) || length >> 40 != 0) return false;
+  const auto* from = reinterpret_cast<const std::uint8_t*>(
+      text + (is_ascii ? in.layout->ascii_bytes : in.layout->compact_bytes));
   const bool starts_late = keeps_end && length > most_text;
   std::uint64_t begin = starts_late ? length - most_text : 0;
   const std::uint64_t end = length - begin > most_text ? begin + most_text : length;

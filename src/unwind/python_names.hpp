@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "unwind/interpreter.hpp"
-#include "unwind/python_layout.hpp"
 #include "unwind/stack_bounds.hpp"
 
 namespace heapwright::unwind {
@@ -27,13 +26,13 @@ inline std::uint64_t python_stamp(std::uint64_t code) {
          load_word(code + python::code_consts) * 0xff51afd7ed558ccdULL;
 }
 
-// By a code object's table of lines (Objects/locations.md of CPython 3.11); 0: it has none.
+// By a code object's table of lines (Objects/locations.md of CPython 3.11 and later); 0: it has none.
 // `unit`: the instruction's number; -1: before the first.
 std::uint32_t line_of_unit(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
                            std::int64_t unit) noexcept;
 
 // Writes a str as UTF-8, cut to `room` with its end or its beginning kept; false: not a text as it should be.
-bool copy_python_text(std::uint64_t text_type, std::uint64_t text, char* to, std::uint32_t room,
+bool copy_python_text(const Interpreter& interpreter, std::uint64_t text, char* to, std::uint32_t room,
                       bool keeps_end) noexcept;
 
 }  // namespace heapwright::unwind

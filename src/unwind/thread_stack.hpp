@@ -93,7 +93,6 @@ struct ThreadStack {
   std::uint32_t table_full_node;
   // Of the last chain with Python frames (python_frames.hpp).
   PythonStack* python;         // nullptr: there is no memory for them
-  std::uint64_t python_state;  // the thread's PyThreadState
   std::uint32_t python_count;
   std::uint32_t python_natives;
   std::uint32_t python_node;

@@ -17,8 +17,11 @@
 #include "witness.hpp"
 
 extern "C" {
-extern const std::size_t heapwright_python_layout[];
-extern const std::size_t heapwright_python_layout_count;
+// What the headers say (python_layout_of_headers.c); 0 words: they are not installed.
+extern const std::size_t heapwright_python_3_11[], heapwright_python_3_11_count;
+extern const std::size_t heapwright_python_3_12[], heapwright_python_3_12_count;
+extern const std::size_t heapwright_python_3_13[], heapwright_python_3_13_count;
+extern const std::size_t heapwright_python_3_14[], heapwright_python_3_14_count;
 }
 
 namespace heapwright::unwind {
@@ -44,83 +47,95 @@ constexpr std::uint64_t text_type = 0x2000;
 constexpr std::uint64_t bytes_type = 0x3000;
 constexpr std::uint64_t thread_state_bytes = 512;
 
-Object text(const std::string& characters) {
-  Object of(python::ascii_bytes + characters.size() + 1, text_type);
-  of.put(python::text_length, characters.size());
-  of.put(python::text_state, 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7);
-  std::memcpy(of.bytes() + python::ascii_bytes, characters.data(), characters.size());
-  return of;
+using python::Layout;
+using python::Loops;
+
+Object text(const Layout& of, const std::string& characters) {
+  Object made(of.ascii_bytes + characters.size() + 1, text_type);
+  made.put(python::text_length, characters.size());
+  made.put(python::text_state, 1 << 2 | 1 << 6 | of.text_flags);
+  std::memcpy(made.bytes() + of.ascii_bytes, characters.data(), characters.size());
+  return made;
 }
 
 template <typename Character>
-Object wide_text(const std::basic_string<Character>& characters) {
-  Object of(python::compact_bytes + (characters.size() + 1) * sizeof(Character), text_type);
-  of.put(python::text_length, characters.size());
-  of.put(python::text_state, sizeof(Character) << 2 | 1 << 5 | 1 << 7);
-  std::memcpy(of.bytes() + python::compact_bytes, characters.data(), characters.size() * sizeof(Character));
-  return of;
+Object wide_text(const Layout& of, const std::basic_string<Character>& characters) {
+  Object made(of.compact_bytes + (characters.size() + 1) * sizeof(Character), text_type);
+  made.put(python::text_length, characters.size());
+  made.put(python::text_state, sizeof(Character) << 2 | of.text_flags);
+  std::memcpy(made.bytes() + of.compact_bytes, characters.data(), characters.size() * sizeof(Character));
+  return made;
 }
 
 // Instruction i is on line first_line + i.
 struct Code {
-  Code(const std::string& called, const std::string& file, std::uint32_t first_line)
-      : name(text(called)),
-        path(text(file)),
+  Code(const Layout& of, const std::string& called, const std::string& file, std::uint32_t first_line)
+      : layout(of),
+        name(text(of, called)),
+        path(text(of, file)),
         lines(python::bytes_content + 64, bytes_type),
-        object(python::code_instructions + 64, code_type) {
+        object(of.code_instructions + 64, code_type) {
     std::vector<unsigned char> table{0x80 | 13 << 3, 0};
     for (int i = 1; i < 16; ++i) table.insert(table.end(), {0x80 | 11 << 3, 0, 0});
     std::memcpy(lines.bytes() + python::bytes_content, table.data(), table.size());
     lines.put(python::object_size, table.size());
     object.put(python::object_size, 16);
-    object.put(python::code_first_line, first_line);
+    object.put(of.code_first_line, first_line);
     object.put(python::code_qualified_name, name.address());
     object.put(python::code_file, path.address());
     object.put(python::code_line_table, lines.address());
   }
   std::uint64_t instruction(std::uint64_t unit) const {
-    return object.address() + python::code_instructions + unit * python::instruction_bytes;
+    return object.address() + layout.code_instructions + unit * python::instruction_bytes;
   }
+  const Layout& layout;
   Object name, path, lines, object;
 };
 
-struct CFrame {
-  std::uint64_t tracing = 0;
-  std::uint64_t current = 0;
-  std::uint64_t previous = 0;
+// What a native frame of the interpreter has on the stack.
+struct Loop {
+  std::uint64_t cframe[3];
+  std::uint64_t entry[python::entry_bytes / 8 + 1];
 };
-static_assert(sizeof(CFrame) == python::cframe_bytes);
 
-std::uint64_t address_of(const CFrame& frame) { return reinterpret_cast<std::uint64_t>(&frame); }
+std::uint64_t address_of(const std::uint64_t* words) { return reinterpret_cast<std::uint64_t>(words); }
 
 void* state_of_this_thread;
 
-class PythonFrames : public ::testing::Test {
+class PythonFrames : public ::testing::TestWithParam<Layout> {
  protected:
-  PythonFrames() : runtime(1024, 0), state(thread_state_bytes, 0), tables(new session::PythonTables{}) {
+  PythonFrames() : runtime(2048, 0), state(thread_state_bytes, 0), tables(new session::PythonTables{}) {
     interpreter.runtime = runtime.address();
+    interpreter.layout = &layout;
     interpreter.code_type = code_type;
     interpreter.text_type = text_type;
     interpreter.bytes_type = bytes_type;
-    interpreter.thread_value = [](unsigned) noexcept { return state_of_this_thread; };
+    interpreter.own_thread_state = [] { return state_of_this_thread; };
     interpreter.tables = tables.get();
-    runtime.put(python::runtime_thread_key, 1);
-    state.put(python::thread_id, reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()));
-    state.put(python::thread_cframe, root());
+    runtime.put(layout.is_begun, 1);
+    state.put(layout.thread_id, reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()));
+    state.put(layout.thread_frames, outermost());
     state_of_this_thread = reinterpret_cast<void*>(state.address());
     process.tables().interpreter = &interpreter;
     announce_interpreter();
     stack = begin_thread(process.tables(), memory, python_memory);
   }
 
-  std::uint64_t root() const { return state.address() + python::thread_root_cframe; }
+  bool has_entries() const { return layout.loops != Loops::cframes; }
+  // The thread's frames while it runs none.
+  std::uint64_t outermost() const {
+    if (layout.loops == Loops::cframes) return state.address() + python::thread_root_cframe;
+    return layout.loops == Loops::entries ? 0 : address_of(no_frame);
+  }
 
-  Object& push(const Code& code, std::uint64_t unit, std::uint64_t caller, bool is_entry) {
+  // An outermost frame of a loop gets an entry for its caller when the loop runs.
+  Object& push(const Code& code, std::uint64_t unit, std::uint64_t caller, bool is_outermost) {
     Object& frame = frames.emplace_back(128, 0);
-    frame.put(python::frame_code, code.object.address());
-    frame.put(python::frame_previous, caller);
+    callers.push_back(caller);
+    frame.put(layout.frame_code, code.object.address());
+    frame.put(layout.frame_previous, caller);
     frame.put(python::frame_instruction, code.instruction(unit));
-    frame.bytes()[python::frame_is_entry] = is_entry ? 1 : 0;
+    if (!has_entries()) frame.bytes()[layout.frame_owner] = is_outermost ? 1 : 0;
     return frame;
   }
 
@@ -159,24 +174,49 @@ class PythonFrames : public ::testing::Test {
     return std::string(function.name) + ":" + std::to_string(static_cast<std::uint32_t>(place));
   }
 
+  // As _PyEval_EvalFrameDefault begins. `first`: the outermost frame of the loop.
+  void begin(Loop& loop, const Loop* caller, std::size_t first, std::size_t current) {
+    loop = {};
+    if (has_entries()) {
+      reinterpret_cast<unsigned char*>(loop.entry)[layout.frame_owner] = python::owned_by_interpreter;
+      loop.entry[layout.frame_previous / 8] = callers[first];
+      frames[first].put(layout.frame_previous, address_of(loop.entry));
+    } else {
+      loop.cframe[2] = caller == nullptr ? outermost() : address_of(caller->cframe);
+      frames[first].put(layout.frame_previous, callers[first]);
+    }
+    run_frame(loop, frames[current].address());
+    const bool is_by_cframe = layout.loops != Loops::entries;
+    if (is_by_cframe) state.put(layout.thread_frames, address_of(loop.cframe));
+  }
+
+  void run_frame(Loop& loop, std::uint64_t frame) {
+    if (layout.loops == Loops::cframes) {
+      loop.cframe[1] = frame;
+    } else if (layout.loops == Loops::entries_behind_cframe) {
+      loop.cframe[0] = frame;
+    } else {
+      state.put(layout.thread_frames, frame);
+    }
+  }
+
   // An eval loop that runs two frames, and calls another.
   [[gnu::noinline]] std::uint32_t outer_loop() {
-    CFrame cframe{0, frames[1].address(), root()};
-    frames[0].put(python::frame_previous, 0);
-    state.put(python::thread_cframe, address_of(cframe));
-    outer = &cframe;
+    Loop loop;
+    begin(loop, nullptr, 0, outer_frame);
+    outer = &loop;
     const std::uint32_t node = inner_loop();
-    state.put(python::thread_cframe, root());
+    state.put(layout.thread_frames, outermost());
     return node;
   }
 
   [[gnu::noinline]] std::uint32_t inner_loop() {
-    CFrame cframe{0, frames[2].address(), address_of(*outer)};
-    state.put(python::thread_cframe, address_of(cframe));
-    inner = &cframe;
+    Loop loop;
+    begin(loop, outer, outer_frame + 1, outer_frame + 1);
+    inner = &loop;
     if (meddle) meddle();
     const std::uint32_t node = allocate();
-    state.put(python::thread_cframe, address_of(*outer));
+    asm volatile("" ::"r"(&loop) : "memory");
     return node;
   }
 
@@ -187,46 +227,141 @@ class PythonFrames : public ::testing::Test {
     push(leaf_code, 0, frames[1].address(), true);
   }
 
+  std::vector<std::function<void()>> broken_cframes() {
+    return {
+        [&] { inner->cframe[1] = 0; },
+        [&] { inner->cframe[1] += 4; },
+        [&] { inner->cframe[2] = 0; },
+        [&] { inner->cframe[2] = address_of(inner->cframe); },
+        [&] { inner->cframe[2] += 4; },
+        [&] { state.put(layout.thread_frames, 8); },
+        [&] { state.put(layout.thread_frames, address_of(inner->cframe) + 4); },
+        [&] { frames[2].put(layout.frame_previous, frames[0].address()); },
+        [&] { frames[1].put(layout.frame_previous, 0); },
+    };
+  }
+
+  std::vector<std::function<void()>> broken_entries() {
+    const std::uint64_t of_caller = layout.frame_previous / 8;
+    return {
+        [&] { run_frame(*inner, frames[2].address() + 4); },
+        [&] { run_frame(*inner, 8); },
+        [&] { state.put(layout.thread_frames, 12); },
+        [&] { frames[2].put(layout.frame_previous, 0); },
+        [&] { frames[2].put(layout.frame_previous, address_of(outer->entry) + 4); },
+        [&] { frames[1].put(layout.frame_previous, 0); },
+        [&] { frames[0].put(layout.frame_previous, address_of(inner->entry)); },
+        [&] { reinterpret_cast<unsigned char*>(outer->entry)[layout.frame_owner] = 0; },
+        [&, of_caller] { inner->entry[of_caller] = address_of(inner->entry); },
+        [&, of_caller] { outer->entry[of_caller] = frames[2].address(); },
+    };
+  }
+
+  const Layout layout = GetParam();
   TestProcess process;
   Object runtime;
   Object state;
+  std::uint64_t no_frame[2] = {};
   std::unique_ptr<session::PythonTables> tables;
   Interpreter interpreter;
   std::deque<Object> frames;
-  Code main_code{"main", "app.py", 10};
-  Code handle_code{"Service.handle", "app.py", 20};
-  Code leaf_code{"leaf", "app.py", 30};
+  std::vector<std::uint64_t> callers;
+  std::size_t outer_frame = 1;  // the one that calls the inner loop
+  Code main_code{layout, "main", "app.py", 10};
+  Code handle_code{layout, "Service.handle", "app.py", 20};
+  Code leaf_code{layout, "leaf", "app.py", 30};
   std::function<void()> meddle;
-  CFrame* outer = nullptr;
-  CFrame* inner = nullptr;
+  Loop* outer = nullptr;
+  Loop* inner = nullptr;
   ThreadStack* stack = nullptr;
   alignas(64) unsigned char memory[12 * 1024] = {};
   alignas(64) unsigned char python_memory[python_stack_bytes] = {};
 };
 
-TEST(PythonLayout, IsThatOfTheInterpretersHeaders) {
-  if (heapwright_python_layout_count == 0) GTEST_SKIP() << "no headers of CPython 3.11";
-  const std::vector<std::uint64_t> ours{
-      python::runtime_bytes,      python::runtime_finalizing, python::runtime_current_thread,
-      python::runtime_thread_key, python::thread_cframe,      python::thread_root_cframe,
-      python::thread_id,          python::cframe_current,     python::cframe_previous,
-      python::frame_code,         python::frame_previous,     python::frame_instruction,
-      python::frame_is_entry,     python::code_consts,        python::code_names,
-      python::code_first_line,    python::code_file,          python::code_qualified_name,
-      python::code_line_table,    python::code_instructions,  python::bytes_content,
-      python::text_length,        python::text_state,         python::ascii_bytes,
-      python::compact_bytes};
-  const std::vector<std::uint64_t> theirs(heapwright_python_layout,
-                                          heapwright_python_layout + heapwright_python_layout_count);
-  EXPECT_EQ(ours, theirs);
+INSTANTIATE_TEST_SUITE_P(Python, PythonFrames, ::testing::ValuesIn(python::layouts),
+                         [](const auto& of) { return std::string("Of") + std::to_string(of.index + 11); });
+
+// The layout as the headers' words are in order.
+std::vector<std::uint64_t> words_of(const Layout& of) {
+  return {of.is_begun,         of.finalizing,         of.thread_id,
+          of.thread_frames,    of.frame_code,         of.frame_previous,
+          of.frame_owner,      of.code_first_line,    of.code_instructions,
+          of.ascii_bytes,      of.compact_bytes,      python::frame_instruction,
+          python::code_consts, python::code_names,    python::code_file,
+          python::object_type, python::bytes_content, python::code_qualified_name,
+          python::text_state,  python::text_length,   python::code_line_table};
+}
+
+void expect_words(const Layout& layout, const std::size_t* words, std::size_t count) {
+  if (count == 0) GTEST_SKIP() << "no headers of this CPython";
+  EXPECT_EQ(words_of(layout), std::vector<std::uint64_t>(words, words + count));
+}
+
+TEST(PythonLayout, IsThatOfTheHeadersOf311) {
+  expect_words(python::layouts[0], heapwright_python_3_11, heapwright_python_3_11_count);
+}
+TEST(PythonLayout, IsThatOfTheHeadersOf312) {
+  expect_words(python::layouts[1], heapwright_python_3_12, heapwright_python_3_12_count);
+}
+TEST(PythonLayout, IsThatOfTheHeadersOf313) {
+  expect_words(python::layouts[2], heapwright_python_3_13, heapwright_python_3_13_count);
+}
+TEST(PythonLayout, IsThatOfTheHeadersOf314) {
+  expect_words(python::layouts[3], heapwright_python_3_14, heapwright_python_3_14_count);
+}
+
+// What a runtime of this layout says of itself.
+std::vector<std::uint64_t> stated(const Layout& of) {
+  std::vector<std::uint64_t> words(128, 0);
+  std::memcpy(words.data(), "xdebugpy", 8);
+  words[4] = of.finalizing;
+  const auto put = [&](std::size_t section, std::size_t field, std::uint64_t value) {
+    words[section + field] = value;
+  };
+  put(of.stated_thread, 4, of.thread_frames);
+  put(of.stated_thread, 5, of.thread_id);
+  put(of.stated_frame, 1, of.frame_previous);
+  put(of.stated_frame, 2, of.frame_code);
+  put(of.stated_frame, 3, python::frame_instruction);
+  put(of.stated_frame, 5, of.frame_owner);
+  put(of.stated_code, 1, python::code_file);
+  put(of.stated_code, 3, python::code_qualified_name);
+  put(of.stated_code, 4, python::code_line_table);
+  put(of.stated_code, 5, of.code_first_line);
+  put(of.stated_code, 9, of.code_instructions);
+  put(of.stated_object, 1, python::object_type);
+  return words;
 }
 
 TEST(PythonLayout, OtherVersionsAreNotRead) {
-  EXPECT_TRUE(python::is_known(0x030b02f0, python::runtime_bytes));
-  EXPECT_TRUE(python::is_known(0x030b07f0, python::runtime_bytes));
-  EXPECT_FALSE(python::is_known(0x030b01f0, python::runtime_bytes));  // frames are cleared while linked
-  EXPECT_FALSE(python::is_known(0x030c00f0, python::runtime_bytes));
-  EXPECT_FALSE(python::is_known(0x030b02f0, python::runtime_bytes + 8));
+  const std::vector<std::uint64_t> nothing(128, 0);
+  const auto found = [&](std::uint64_t version) {
+    return python::find_layout(version, nothing.data(), 1024);
+  };
+  EXPECT_EQ(found(0x030b02f0), &python::layouts[0]);
+  EXPECT_EQ(found(0x030b0ef0), &python::layouts[0]);
+  EXPECT_EQ(found(0x030b01f0), nullptr);  // frames are cleared while linked
+  EXPECT_EQ(found(0x030c00f0), &python::layouts[1]);
+  EXPECT_EQ(found(0x030c00b1), nullptr);  // a beta
+  EXPECT_EQ(found(0x030f00f0), nullptr);
+  EXPECT_EQ(python::find_layout(0x030c00f0, nothing.data(), 24), nullptr);
+}
+
+TEST(PythonLayout, OfThoseThatStateItTheStatementDecides) {
+  for (const std::size_t index : {2U, 3U}) {
+    const Layout& layout = python::layouts[index];
+    const auto found = [&](const std::vector<std::uint64_t>& words) {
+      return python::find_layout(layout.first_version, words.data(), 1024);
+    };
+    EXPECT_EQ(found(stated(layout)), &layout);
+    std::size_t refused = 0;
+    for (std::size_t word = 0; word < 128; ++word) {
+      std::vector<std::uint64_t> other = stated(layout);
+      other[word] += 8;
+      refused += found(other) == nullptr ? 1 : 0;
+    }
+    EXPECT_EQ(refused, 15U) << "its name, free threads, and 13 offsets";
+  }
 }
 
 TEST(PythonLines, EveryFormOfEntry) {
@@ -248,38 +383,42 @@ TEST(PythonLines, EveryFormOfEntry) {
   EXPECT_EQ(line_of_unit(table, 0, 100, 0), 0U);
 }
 
-TEST(PythonTexts, AreCopiedAsUtf8) {
+TEST_P(PythonFrames, TextsAreCopiedAsUtf8) {
   char to[8];
-  EXPECT_TRUE(copy_python_text(text_type, text("name").address(), to, sizeof to, false));
+  EXPECT_TRUE(copy_python_text(interpreter, text(layout, "name").address(), to, sizeof to, false));
   EXPECT_STREQ(to, "name");
-  EXPECT_TRUE(copy_python_text(text_type, text("0123456789").address(), to, sizeof to, false));
+  EXPECT_TRUE(copy_python_text(interpreter, text(layout, "0123456789").address(), to, sizeof to, false));
   EXPECT_STREQ(to, "0123456");
-  EXPECT_TRUE(copy_python_text(text_type, text("0123456789").address(), to, sizeof to, true));
+  EXPECT_TRUE(copy_python_text(interpreter, text(layout, "0123456789").address(), to, sizeof to, true));
   EXPECT_STREQ(to, "3456789");
-  EXPECT_TRUE(copy_python_text(text_type, wide_text(std::u16string(u"aä€")).address(), to, sizeof to, false));
+  EXPECT_TRUE(copy_python_text(interpreter, wide_text(layout, std::u16string(u"aä€")).address(), to,
+                               sizeof to, false));
   EXPECT_STREQ(to, "aä€");
-  EXPECT_TRUE(
-      copy_python_text(text_type, wide_text(std::u32string(U"a😀bcd")).address(), to, sizeof to, false));
+  EXPECT_TRUE(copy_python_text(interpreter, wide_text(layout, std::u32string(U"a😀bcd")).address(), to,
+                               sizeof to, false));
   EXPECT_STREQ(to, "a😀bc");
-  EXPECT_TRUE(
-      copy_python_text(text_type, wide_text(std::u32string(U"a😀bcd")).address(), to, sizeof to, true));
+  EXPECT_TRUE(copy_python_text(interpreter, wide_text(layout, std::u32string(U"a😀bcd")).address(), to,
+                               sizeof to, true));
   EXPECT_STREQ(to, "😀bcd");
 }
 
-TEST(PythonTexts, OthersAreRefused) {
+TEST_P(PythonFrames, TextsOthersAreRefused) {
   char to[8];
-  EXPECT_FALSE(copy_python_text(bytes_type, text("name").address(), to, sizeof to, false));
-  EXPECT_FALSE(copy_python_text(text_type, 0, to, sizeof to, false));
-  EXPECT_FALSE(copy_python_text(text_type, 12345, to, sizeof to, false));
-  Object not_ready = text("name");
-  not_ready.put(python::text_state, 1 << 2 | 1 << 5 | 1 << 6);
-  EXPECT_FALSE(copy_python_text(text_type, not_ready.address(), to, sizeof to, false));
-  Object freed = text("name");
+  EXPECT_FALSE(copy_python_text(interpreter, main_code.lines.address(), to, sizeof to, false));
+  EXPECT_FALSE(copy_python_text(interpreter, 0, to, sizeof to, false));
+  EXPECT_FALSE(copy_python_text(interpreter, 12345, to, sizeof to, false));
+  for (std::uint32_t flag = 1; flag != 0; flag <<= 1) {
+    if ((flag & layout.text_flags) == 0) continue;
+    Object not_whole = text(layout, "name");
+    not_whole.put(python::text_state, 1 << 2 | 1 << 6 | (layout.text_flags & ~flag));
+    EXPECT_FALSE(copy_python_text(interpreter, not_whole.address(), to, sizeof to, false));
+  }
+  Object freed = text(layout, "name");
   freed.put(python::object_references, 0);
-  EXPECT_FALSE(copy_python_text(text_type, freed.address(), to, sizeof to, false));
+  EXPECT_FALSE(copy_python_text(interpreter, freed.address(), to, sizeof to, false));
 }
 
-TEST_F(PythonFrames, PositionsAreNumberedByCodeAndInstruction) {
+TEST_P(PythonFrames, PositionsAreNumberedByCodeAndInstruction) {
   const auto number = [&](const Code& code, std::uint64_t unit) {
     return find_python_position(interpreter, code.object.address(), code.instruction(unit));
   };
@@ -292,7 +431,7 @@ TEST_F(PythonFrames, PositionsAreNumberedByCodeAndInstruction) {
   EXPECT_EQ(tables->function_count.load(), 2U);
 }
 
-TEST_F(PythonFrames, AnotherCodeObjectAtTheAddressIsAnotherPosition) {
+TEST_P(PythonFrames, AnotherCodeObjectAtTheAddressIsAnotherPosition) {
   const std::uint64_t at = main_code.object.address();
   const std::uint32_t first = find_python_position(interpreter, at, main_code.instruction(1));
   main_code.object.put(python::code_qualified_name, leaf_code.name.address());
@@ -301,7 +440,7 @@ TEST_F(PythonFrames, AnotherCodeObjectAtTheAddressIsAnotherPosition) {
   EXPECT_EQ(named(second - session::first_python_frame), "leaf:11");
 }
 
-TEST_F(PythonFrames, WhatIsNoCodeObjectHasNoPosition) {
+TEST_P(PythonFrames, WhatIsNoCodeObjectHasNoPosition) {
   const std::uint64_t at = main_code.object.address();
   EXPECT_EQ(find_python_position(interpreter, 0, 0), no_python_position);
   EXPECT_EQ(find_python_position(interpreter, at + 4, at), no_python_position);
@@ -315,7 +454,7 @@ TEST_F(PythonFrames, WhatIsNoCodeObjectHasNoPosition) {
             no_python_position);
 }
 
-TEST_F(PythonFrames, FullTablesHaveNoPosition) {
+TEST_P(PythonFrames, FullTablesHaveNoPosition) {
   tables->function_count = session::max_python_functions;
   EXPECT_EQ(find_python_position(interpreter, main_code.object.address(), main_code.instruction(1)),
             no_python_position);
@@ -325,12 +464,12 @@ TEST_F(PythonFrames, FullTablesHaveNoPosition) {
             no_python_position);
 }
 
-TEST_F(PythonFrames, AreBehindTheNativeFrameThatRunsThem) {
+TEST_P(PythonFrames, AreBehindTheNativeFrameThatRunsThem) {
   push_three();
   EXPECT_EQ(shown(outer_loop()), ". leaf:30 . Service.handle:24 main:13 . ");
 }
 
-TEST_F(PythonFrames, ChangesOfEachFrameAreSeen) {
+TEST_P(PythonFrames, ChangesOfEachFrameAreSeen) {
   push_three();
   std::string seen;
   const std::uint64_t units[][3] = {{3, 4, 0}, {3, 4, 1}, {3, 5, 1}, {2, 5, 1}, {3, 4, 0}, {3, 4, 1}};
@@ -346,7 +485,7 @@ TEST_F(PythonFrames, ChangesOfEachFrameAreSeen) {
   }
 }
 
-TEST_F(PythonFrames, AnEqualStackIsOneNode) {
+TEST_P(PythonFrames, AnEqualStackIsOneNode) {
   push_three();
   std::uint32_t node = 0;
   for (int i = 0; i < 3; ++i) {
@@ -359,69 +498,46 @@ TEST_F(PythonFrames, AnEqualStackIsOneNode) {
   }
 }
 
-TEST_F(PythonFrames, CallsAndReturnsWithinOneLoop) {
+TEST_P(PythonFrames, CallsAndReturnsWithinOneLoop) {
   push(main_code, 1, 0, true);
   push(handle_code, 2, frames[0].address(), false);
   push(leaf_code, 3, frames[1].address(), true);
   push(main_code, 4, frames[2].address(), false);
-  meddle = [&] { inner->current = frames[3].address(); };
+  meddle = [&] { run_frame(*inner, frames[3].address()); };
   EXPECT_EQ(shown(outer_loop()), ". main:14 leaf:33 . Service.handle:22 main:11 . ");
   meddle = nullptr;
   EXPECT_EQ(shown(outer_loop()), ". leaf:33 . Service.handle:22 main:11 . ");
-  meddle = [&] { inner->current = frames[3].address(); };
+  meddle = [&] { run_frame(*inner, frames[3].address()); };
   EXPECT_EQ(shown(outer_loop()), ". main:14 leaf:33 . Service.handle:22 main:11 . ");
 }
 
-TEST_F(PythonFrames, BrokenStructuresAreLeftOut) {
+TEST_P(PythonFrames, BrokenStructuresAreLeftOut) {
   push_three();
-  const std::vector<std::function<void()>> breaks{
-      [&] { inner->current = 0; },
-      [&] { inner->current += 4; },
-      [&] { inner->previous = 0; },
-      [&] { inner->previous = address_of(*inner); },
-      [&] { inner->previous += 4; },
-      [&] { state.put(python::thread_cframe, 8); },
-      [&] { state.put(python::thread_cframe, address_of(*inner) + 4); },
-      [&] { frames[2].put(python::frame_previous, frames[0].address()); },
-      [&] { frames[1].put(python::frame_previous, 0); },
-      [&] { state.put(python::thread_id, 1); },
-      [&] { runtime.put(python::runtime_finalizing, 8); },
-      [&] { runtime.put(python::runtime_thread_key, 0); },
-      [&] { state_of_this_thread = nullptr; },
-  };
+  std::vector<std::function<void()>> breaks = has_entries() ? broken_entries() : broken_cframes();
+  breaks.insert(breaks.end(), {
+                                  [&] { state.put(layout.thread_id, 1); },
+                                  [&] { runtime.put(layout.finalizing, 8); },
+                                  [&] { runtime.put(layout.is_begun, 0); },
+                                  [&] { state_of_this_thread = nullptr; },
+                              });
   for (std::size_t i = 0; i < breaks.size(); ++i) {
     meddle = breaks[i];
     EXPECT_EQ(shown(outer_loop()), ". ") << i;
-    frames[1].put(python::frame_previous, frames[0].address());
-    frames[2].put(python::frame_previous, frames[1].address());
-    state.put(python::thread_id, reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()));
-    runtime.put(python::runtime_finalizing, 0);
-    runtime.put(python::runtime_thread_key, 1);
+    frames[1].put(layout.frame_previous, frames[0].address());
+    state.put(layout.thread_id, reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()));
+    runtime.put(layout.finalizing, 0);
+    runtime.put(layout.is_begun, 1);
     state_of_this_thread = reinterpret_cast<void*>(state.address());
     meddle = nullptr;
     EXPECT_EQ(shown(outer_loop()), ". leaf:30 . Service.handle:24 main:13 . ") << i;
   }
 }
 
-TEST_F(PythonFrames, TheRunningThreadOfAnotherIsNotReadAsOwn) {
-  push_three();
-  EXPECT_EQ(shown(outer_loop()), ". leaf:30 . Service.handle:24 main:13 . ");
-  Object other(thread_state_bytes, 0);
-  other.put(python::thread_id, 1);
-  runtime.put(python::runtime_current_thread, other.address());
-  EXPECT_EQ(shown(outer_loop()), ". leaf:30 . Service.handle:24 main:13 . ") << "without the lock";
-  runtime.put(python::runtime_current_thread, state.address());
-  EXPECT_EQ(shown(outer_loop()), ". leaf:30 . Service.handle:24 main:13 . ") << "with it";
-}
-
-TEST_F(PythonFrames, OfDeepRecursionTheInnermostAreKept) {
+TEST_P(PythonFrames, OfDeepRecursionTheInnermostAreKept) {
   push(main_code, 1, 0, true);
   for (int i = 0; i < 300; ++i) push(leaf_code, i % 2, frames.back().address(), false);
   push(handle_code, 2, frames[300].address(), true);
-  meddle = [&] {
-    outer->current = frames[300].address();
-    inner->current = frames[301].address();
-  };
+  outer_frame = 300;
   const std::string found = shown(outer_loop());
   EXPECT_TRUE(found.starts_with(". Service.handle:22 . leaf:31 leaf:30 ")) << found;
   EXPECT_TRUE(found.ends_with(" … ")) << found;
@@ -430,7 +546,7 @@ TEST_F(PythonFrames, OfDeepRecursionTheInnermostAreKept) {
   EXPECT_EQ(leaves, 127U);
 }
 
-TEST_F(PythonFrames, WithoutMemoryForThemStacksAreNative) {
+TEST_P(PythonFrames, WithoutMemoryForThemStacksAreNative) {
   push_three();
   std::memset(memory, 0, sizeof memory);
   stack = begin_thread(process.tables(), memory);
