@@ -78,8 +78,10 @@ constexpr NameMark name_marks[] = {
 };
 constexpr std::size_t least_names = 2;  // of one allocator, where none is enough alone
 
-// Runtimes whose blocks are not malloc's, and are not meant to be.
+// Runtimes whose blocks are not malloc's, and are not meant to be. Of two that are found the first one
+// counts.
 constexpr NameMark runtime_marks[] = {
+    {"_Py_DecRefShared", "free-threaded Python", Place::whole, false, true},
     {"PyObject_Malloc", "Python", Place::whole, false, true},
     {"_zend_mm_alloc", "PHP", Place::whole, false, true},
     {"_ZN2v88internal4Heap", "JavaScript", Place::start, false, true},
@@ -131,8 +133,8 @@ void AllocatorMarks::see_definition(std::string_view symbol, bool is_wrapper) {
     names_.insert(static_cast<std::size_t>(&mark - std::begin(name_marks)));
     if (mark.is_enough && by_name_.empty()) by_name_ = mark.meaning;
   }
-  for (const NameMark& mark : runtime_marks) {
-    if (runtime_.empty() && matches(symbol, mark)) runtime_ = mark.meaning;
+  for (std::size_t index = 0; index < std::size(runtime_marks) && index < runtime_; ++index) {
+    if (matches(symbol, runtime_marks[index])) runtime_ = index;
   }
 }
 
@@ -162,6 +164,8 @@ std::string AllocatorMarks::allocator() const {
   return "";
 }
 
-std::string AllocatorMarks::runtime() const { return runtime_; }
+std::string AllocatorMarks::runtime() const {
+  return runtime_ < std::size(runtime_marks) ? std::string(runtime_marks[runtime_].meaning) : "";
+}
 
 }  // namespace heapwright::collect

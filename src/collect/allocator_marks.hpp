@@ -3,6 +3,7 @@
 // any prefix, and by texts that it keeps among its constants, which stripping leaves in place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -31,7 +32,7 @@ class AllocatorMarks {
   std::set<std::size_t> names_;  // indices of name patterns
   std::string by_name_;          // a name that is enough alone
   std::string by_text_;
-  std::string runtime_;
+  std::size_t runtime_ = ~std::size_t{0};  // index of the runtime's mark
 };
 
 }  // namespace heapwright::collect

@@ -96,6 +96,8 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
            "' is a Rust program that calls no malloc: it has an allocator of its own, whose calls " +
            "are not seen";
   }
+  // Python's is for its objects, and in the usual build for those alone that ask for it: kept_inside().
+  if (facts.own_allocator == "mimalloc" && facts.runtime.ends_with("Python")) return "";
   if (!is_library_of(path, facts)) {
     return "'" + path + "' has " + allocator +
            " linked in statically: calls to it are not seen, only those to malloc and free" + way_out;
@@ -117,8 +119,13 @@ std::string kept_inside(const std::string& path, const ElfFacts& facts,
   const std::string seen = ": of these the trace has the mappings, not the objects";
   if (facts.runtime == "Python") {
     if (has(conditions, "PYTHONMALLOC\tmalloc")) return "";
-    return "Python keeps objects of up to 512 bytes in arenas of its own" + seen +
-           "; PYTHONMALLOC=malloc makes each a call";
+    const bool is_mimalloc = has(conditions, "PYTHONMALLOC\tmimalloc");
+    return (is_mimalloc ? "Python keeps objects of any size in a mimalloc of its own"
+                        : "Python keeps objects of up to 512 bytes in arenas of its own") +
+           seen + "; PYTHONMALLOC=malloc makes each a call";
+  }
+  if (facts.runtime == "free-threaded Python") {
+    return "free-threaded Python keeps its objects in a mimalloc of its own" + seen;
   }
   if (facts.runtime == "PHP") {
     if (has(conditions, "USE_ZEND_ALLOC\t0")) return "";

@@ -196,6 +196,18 @@ TEST(UnseenAllocators, ARuntimesOwnHeapIsNotedUnlessASettingTurnsItOff) {
   EXPECT_EQ(unseen_in("/usr/bin/python3", python, Role::program), "");
 }
 
+TEST(UnseenAllocators, PythonsMimallocIsForItsObjects) {
+  const ElfFacts python{.own_allocator = "mimalloc", .runtime = "Python"};
+  EXPECT_EQ(unseen_in("/usr/lib/libpython3.13.so.1.0", python, Role::library), "");
+  EXPECT_NE(kept_inside("", python, {}).find("512 bytes"), std::string::npos);
+  EXPECT_NE(kept_inside("", python, {"PYTHONMALLOC\tmimalloc_debug"}).find("mimalloc"), std::string::npos);
+  const ElfFacts free_threaded{.own_allocator = "mimalloc", .runtime = "free-threaded Python"};
+  EXPECT_EQ(unseen_in("/usr/lib/libpython3.13t.so.1.0", free_threaded, Role::library), "");
+  EXPECT_EQ(kept_inside("", free_threaded, {"PYTHONMALLOC\tmalloc"}),
+            "free-threaded Python keeps its objects in a mimalloc of its own: of these the trace has the "
+            "mappings, not the objects");
+}
+
 TEST_F(ProgramCheckTest, RefusesGoProgramsWithTheirReason) {
   const std::string path = programs + "/collect_go_program";
   EXPECT_EQ(refusal(path), "'" + path +

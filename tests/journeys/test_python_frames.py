@@ -2,6 +2,7 @@
 """Call stacks of Python programs: functions with file and line, and bytes that are known beforehand."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from conftest import command
 
 DEBIANS = Path("/usr/bin/python3.11")
 OWN = Path(sys.executable).resolve()
+NAMED = ["3.12", "3.13", "3.14"]  # others that this machine may have
 
 PROGRAM = """
 import os, sys, threading
@@ -81,9 +83,20 @@ def is_known(python: Path) -> bool:
     """A version whose frames are read."""
     if not python.exists():
         return False
-    text = "import sys; print(sys.version_info[:2] == (3, 11) and sys.version_info[2] >= 2)"
+    text = "import sys; print((3, 11, 2) <= sys.version_info[:3] < (3, 15))"
     said = subprocess.run([python, "-c", text], capture_output=True, text=True, check=True)
     return said.stdout.strip() == "True"
+
+
+def find_python(name: str) -> Path:
+    """The program itself: what is on the path may be a script that starts it."""
+    if name in ("debian", "own"):
+        return DEBIANS if name == "debian" else OWN
+    found = shutil.which(f"python{name}")
+    if found is None:
+        return Path("absent")
+    said = subprocess.run([found, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+    return Path(said.stdout.strip() if said.returncode == 0 else "absent")
 
 
 def rows_of(trace: Path) -> list[dict[str, Any]]:
@@ -105,11 +118,12 @@ def sites_of(trace: Path) -> dict[tuple[str, int], tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("python", [DEBIANS, OWN], ids=["debian", "own"])
+@pytest.mark.parametrize("name", ["debian", "own", *NAMED])
 @pytest.mark.parametrize("allocator", ["malloc", "pymalloc"])
-def test_bytes_are_those_of_the_functions_that_asked(tmp_path: Path, python: Path, allocator: str) -> None:
+def test_bytes_are_those_of_the_functions_that_asked(tmp_path: Path, name: str, allocator: str) -> None:
+    python = find_python(name)
     if not is_known(python):
-        pytest.skip("needs CPython 3.11.2 or later of 3.11")
+        pytest.skip("needs a CPython from 3.11.2 to 3.14")
     (tmp_path / "app.py").write_text(PROGRAM)
     trace = tmp_path / "app.heapwright"
     line = [command, "record", "--quiet", "-o", trace, "--", python, "-S", "-E", tmp_path / "app.py"]
