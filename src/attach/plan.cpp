@@ -50,6 +50,7 @@ class Planner {
     take_allocator(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.stack_end = address_of(modules, "__libc_stack_end");
+    find_interpreter(modules);
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {
       const auto found = auxiliary.find(type);
@@ -98,6 +99,38 @@ class Planner {
       if (const auto symbol = find_symbol(memory_, module, name)) return symbol->address;
     }
     return 0;
+  }
+
+  // As record/python.cpp does in its own process.
+  void find_interpreter(const std::vector<Module>& modules) {
+    constexpr std::uint64_t most_stated_bytes = 1024;
+    for (const Module& module : modules) {
+      const auto runtime = find_symbol(memory_, module, "_PyRuntime");
+      if (!runtime) continue;
+      const auto at = [&](const char* name) {
+        const auto symbol = find_symbol(memory_, module, name);
+        return symbol ? symbol->address : 0;
+      };
+      const std::uint64_t version = at("Py_Version");
+      std::vector<std::uint64_t> stated(most_stated_bytes / sizeof(std::uint64_t));
+      memory_.read_some(runtime->address, stated.data(), std::min(runtime->size, most_stated_bytes));
+      const unwind::python::Layout* const layout =
+          version == 0 ? nullptr
+                       : unwind::python::find_layout(memory_.value_at<std::uint64_t>(version), stated.data(),
+                                                     runtime->size);
+      unwind::Interpreter found{
+          .code_type = at("PyCode_Type"),
+          .text_type = at("PyUnicode_Type"),
+          .bytes_type = at("PyBytes_Type"),
+          .own_thread_state = reinterpret_cast<void* (*)()>(at("PyGILState_GetThisThreadState"))};
+      const bool is_whole = found.code_type != 0 && found.text_type != 0 && found.bytes_type != 0 &&
+                            found.own_thread_state != nullptr;
+      if (layout == nullptr || !is_whole) continue;
+      found.layout = *layout;
+      found.runtime = runtime->address;
+      plan_.interpreter = found;
+      return;
+    }
   }
 
   void find_kernel_functions(const std::map<std::uint64_t, std::uint64_t>& auxiliary) {

@@ -15,6 +15,7 @@
 #include "attach/symbol_table.hpp"
 #include "attach/target_maps.hpp"
 #include "attach/target_memory.hpp"
+#include "unwind/interpreter.hpp"
 
 namespace heapwright::attach {
 
@@ -39,9 +40,10 @@ struct Plan {
   std::uint64_t headers = 0;  // the executable's program headers
   std::uint64_t header_count = 0;
   std::uint64_t entry = 0;
-  SectionPlace frames;            // of a static program: its .eh_frame
-  std::uint64_t stack_end = 0;    // where the loader stores the end of the first thread's stack
-  std::uint64_t system_call = 0;  // address of a `syscall` instruction
+  SectionPlace frames;              // of a static program: its .eh_frame
+  std::uint64_t stack_end = 0;      // where the loader stores the end of the first thread's stack
+  unwind::Interpreter interpreter;  // a CPython of a known layout; its tables are not set
+  std::uint64_t system_call = 0;    // address of a `syscall` instruction
   std::vector<Mapping> maps;
   std::vector<FoundRegion> regions;  // of earlier attachments
   bool is_reused = false;            // the region is one of them

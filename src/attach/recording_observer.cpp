@@ -251,6 +251,11 @@ void RecordingObserver::begin(const Scene& scene) {
   made->block = reinterpret_cast<ProcessBlock*>(area_ + session::process_offset(0));
   made->sampled = reinterpret_cast<recorder::SampledMemory*>(area_ + recorder::mapped_bytes);
   made->stacks = reinterpret_cast<recorder::StackMemory*>(area_ + recorder::replaced_bytes);
+  if (scene.plan.interpreter.runtime != 0) {
+    made->interpreter = scene.plan.interpreter;
+    made->interpreter.tables = &made->block->python;
+    made->python_stacks = reinterpret_cast<recorder::PythonStackMemory*>(made->stacks + agent::max_threads);
+  }
   // At once: a thread may still be in a hook of the last recording.
   scene.memory.must_put(agent, *made);
 }

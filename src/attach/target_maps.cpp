@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t least_address = 1 << 20;
 constexpr std::uint64_t most_reach = 0x7fff0000;
+constexpr std::uint64_t room_of_heap = 1 << 30;  // to grow into; then malloc maps what it needs
 
 struct Wanted {
   std::uint64_t bytes;
@@ -72,7 +73,10 @@ std::optional<std::uint64_t> find_room(const std::vector<Mapping>& maps, std::ui
     if (end < begin || end - begin < bytes + 2 * page_bytes) continue;
     const bool is_heaps = maps[at].name == "[heap]";
     const bool is_stacks = maps[at + 1].name.starts_with("[stack");
-    for (const std::uint64_t place : {begin + page_bytes, end - page_bytes - bytes}) {
+    // A static program's heap may begin right behind it, with nothing else in reach.
+    const std::uint64_t behind_heap = is_heaps ? begin + room_of_heap : begin + page_bytes;
+    for (const std::uint64_t place : {begin + page_bytes, end - page_bytes - bytes, behind_heap}) {
+      if (place + bytes + page_bytes > end) continue;
       const bool is_for_growth =
           (place == begin + page_bytes && is_heaps) || (place != begin + page_bytes && is_stacks);
       if (is_for_growth || !reaches(wanted, place)) continue;

@@ -34,8 +34,9 @@ void note_interpreter(const LoadedSymbols& object) noexcept {
   const Elf64_Sym* const runtime = object.find_variable("_PyRuntime");
   const Elf64_Sym* const own_state = object.find_function("PyGILState_GetThisThreadState");
   if (runtime == nullptr || own_state == nullptr) return;
-  found.layout = layout_of(object, *runtime);
-  if (found.layout == nullptr) return;
+  const unwind::python::Layout* const layout = layout_of(object, *runtime);
+  if (layout == nullptr) return;
+  found.layout = *layout;
   found.code_type = address_of(object, "PyCode_Type");
   found.text_type = address_of(object, "PyUnicode_Type");
   found.bytes_type = address_of(object, "PyBytes_Type");
@@ -48,13 +49,14 @@ void use_interpreter() noexcept {
   unwind::Interpreter& found = process.interpreter;
   const bool is_wanted = process.stacks && (process.control->flags & session::skip_python) == 0;
   if (found.runtime == 0 || !is_wanted || is_confined()) return;
-  if (found.tables.load(std::memory_order_relaxed) != nullptr) return;
+  if (found.own_tables() != nullptr) return;
   void* const memory =
       map_after(process.block, offsetof(session::ProcessBlock, python), sizeof(session::PythonTables));
   if (memory == nullptr) return;
   session::PythonTables* expected = nullptr;
   auto* const tables = static_cast<session::PythonTables*>(memory);
-  if (found.tables.compare_exchange_strong(expected, tables, std::memory_order_acq_rel)) {
+  if (__atomic_compare_exchange_n(&found.tables, &expected, tables, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_RELAXED)) {
     unwind::announce_interpreter();
   } else {
     unmap_part(memory, sizeof(session::PythonTables));  // another thread was first
@@ -62,7 +64,7 @@ void use_interpreter() noexcept {
 }
 
 void forget_interpreter_tables() noexcept {
-  process.interpreter.tables.store(nullptr, std::memory_order_relaxed);
+  __atomic_store_n(&process.interpreter.tables, nullptr, __ATOMIC_RELAXED);
 }
 
 }  // namespace heapwright::record

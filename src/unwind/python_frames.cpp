@@ -50,13 +50,13 @@ bool is_address(std::uint64_t value) { return (value & 7) == 0 && is_program_add
 
 // The calling thread's PyThreadState; 0: none, or the interpreter is being ended by another thread.
 std::uint64_t own_thread_state(const Interpreter& in) {
-  if (static_cast<std::uint32_t>(load_word(in.runtime + in.layout->is_begun)) == 0) return 0;
+  if (static_cast<std::uint32_t>(load_word(in.runtime + in.layout.is_begun)) == 0) return 0;
   const auto state = reinterpret_cast<std::uint64_t>(in.own_thread_state());
   if (!is_address(state)) return 0;
-  const std::uint64_t ending = load_word(in.runtime + in.layout->finalizing);
+  const std::uint64_t ending = load_word(in.runtime + in.layout.finalizing);
   if (ending != 0 && ending != state) return 0;
   const auto self = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
-  return load_word(state + in.layout->thread_id) == self ? state : 0;
+  return load_word(state + in.layout.thread_id) == self ? state : 0;
 }
 
 // The instruction is in the code object.
@@ -421,7 +421,7 @@ std::uint32_t add_python_frames(const Tables& tables, ThreadStack& stack, std::u
   // What lies beyond the outermost native frame that was found belongs to none.
   const std::uint64_t end = stack.root.slot != 0 ? stack.root.slot : stack.own.top;
   const std::uint32_t most = tables.max_frames < frame_limit ? tables.max_frames : frame_limit;
-  Reading reading(*tables.interpreter->layout, python, stack.python_count, stack_pointer, end, most);
+  Reading reading(tables.interpreter->layout, python, stack.python_count, stack_pointer, end, most);
   if (!reading.run(state)) return node;
 
   Found found{reading.kept(), reading.first(), kept_natives(stack, python), reading.is_cut()};

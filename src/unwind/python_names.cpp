@@ -25,7 +25,7 @@ std::uint64_t identity_of(const Interpreter& in, std::uint64_t code) {
   const auto at = [code](std::uint64_t offset) { return load_word(code + offset); };
   return code * 0x9e3779b97f4a7c15ULL + at(python::object_size) * 0xbf58476d1ce4e5b9ULL +
          at(python::code_consts) * 0x94d049bb133111ebULL + at(python::code_names) * 0xff51afd7ed558ccdULL +
-         at(in.layout->code_first_line) * 0xc4ceb9fe1a85ec53ULL +
+         at(in.layout.code_first_line) * 0xc4ceb9fe1a85ec53ULL +
          at(python::code_file) * 0x9fb21c651e98df25ULL +
          at(python::code_qualified_name) * 0xa0761d6478bd642fULL +
          at(python::code_line_table) * 0xe7037ed1a0b428dbULL;
@@ -92,8 +92,8 @@ std::uint64_t function_of(const Interpreter& in, PythonTables& tables, std::uint
 std::uint32_t line_at(const Interpreter& in, std::uint64_t code, std::uint64_t instruction) {
   const std::uint64_t table = load_word(code + python::code_line_table);
   if (!is_of_type(table, in.bytes_type)) return 0;
-  const auto first_line = static_cast<std::uint32_t>(load_word(code + in.layout->code_first_line));
-  const auto offset = static_cast<std::int64_t>(instruction - (code + in.layout->code_instructions));
+  const auto first_line = static_cast<std::uint32_t>(load_word(code + in.layout.code_first_line));
+  const auto offset = static_cast<std::int64_t>(instruction - (code + in.layout.code_instructions));
   return line_of_unit(reinterpret_cast<const std::uint8_t*>(table + python::bytes_content),
                       load_word(table + python::object_size), first_line,
                       offset / static_cast<std::int64_t>(python::instruction_bytes));
@@ -171,7 +171,7 @@ char* put_utf8(char* to, std::uint32_t point) {
 
 std::uint32_t find_python_position(const Interpreter& interpreter, std::uint64_t code,
                                    std::uint64_t instruction) noexcept {
-  PythonTables* const tables = interpreter.tables.load(std::memory_order_acquire);
+  PythonTables* const tables = interpreter.own_tables();
   if (tables == nullptr || !is_of_type(code, interpreter.code_type)) return no_python_position;
   const std::uint64_t identity = identity_of(interpreter, code);
   const std::uint64_t key = key_of(identity, instruction - code);
@@ -222,11 +222,11 @@ bool copy_python_text(const Interpreter& in, std::uint64_t text, char* to, std::
   const auto state = static_cast<std::uint32_t>(load_word(text + python::text_state));
   const std::uint32_t kind = state >> 2 & 7;
   const bool is_ascii = (state >> 6 & 1) != 0;
-  const bool is_whole = (state & in.layout->text_flags) == in.layout->text_flags;
+  const bool is_whole = (state & in.layout.text_flags) == in.layout.text_flags;
   const std::uint64_t length = load_word(text + python::text_length);
   if (!is_whole || (kind != 1 && kind != 2 && kind != 4) || length >> 40 != 0) return false;
   const auto* from = reinterpret_cast<const std::uint8_t*>(
-      text + (is_ascii ? in.layout->ascii_bytes : in.layout->compact_bytes));
+      text + (is_ascii ? in.layout.ascii_bytes : in.layout.compact_bytes));
   const bool starts_late = keeps_end && length > most_text;
   std::uint64_t begin = starts_late ? length - most_text : 0;
   const std::uint64_t end = length - begin > most_text ? begin + most_text : length;

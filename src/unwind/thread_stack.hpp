@@ -92,7 +92,7 @@ struct ThreadStack {
   std::uint32_t end_nodes[step_results];  // the mark of a stack that ends so; 0: it is whole
   std::uint32_t table_full_node;
   // Of the last chain with Python frames (python_frames.hpp).
-  PythonStack* python;         // nullptr: there is no memory for them
+  PythonStack* python;  // nullptr: there is no memory for them
   std::uint32_t python_count;
   std::uint32_t python_natives;
   std::uint32_t python_node;

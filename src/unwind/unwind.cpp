@@ -270,7 +270,7 @@ void forget_other_epoch(ThreadStack& stack, std::uint32_t epoch) {
   forget_other_epoch(stack, epoch);
   const std::uint32_t node = walk_or_reuse(tables, stack, start);
   if (tables.interpreter == nullptr || stack.python == nullptr) return node;
-  if (tables.interpreter->tables.load(std::memory_order_acquire) == nullptr) return node;
+  if (tables.interpreter->own_tables() == nullptr) return node;
   return add_python_frames(tables, stack, start.sp, node);
 }
 

@@ -49,6 +49,14 @@ TEST(Room, LeavesTheHeapAndTheStackTheirs) {
   EXPECT_EQ(find_room(maps, mib, 64 * mib, 65 * mib), std::nullopt);
 }
 
+TEST(Room, MayBeBehindWhatTheHeapNeeds) {
+  constexpr std::uint64_t gib = 1024 * mib;
+  const std::vector<Mapping> maps{mapping(4 * mib, 5 * mib), mapping(5 * mib, 6 * mib, "[heap]"),
+                                  mapping(100 * gib, 101 * gib)};
+  EXPECT_EQ(find_room(maps, mib, 4 * mib, 5 * mib), 6 * mib + gib);
+  EXPECT_EQ(find_room(maps, mib, 4 * mib, 3 * gib), std::nullopt);
+}
+
 TEST(Room, IsWithinReachOfAll) {
   constexpr std::uint64_t gib = 1024 * mib;
   const std::vector<Mapping> maps{mapping(gib, gib + mib), mapping(9 * gib, 9 * gib + mib),

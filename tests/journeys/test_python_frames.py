@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attaching import changed_code
 from conftest import command
+from recorded_processes import Recording
 
 DEBIANS = Path("/usr/bin/python3.11")
 OWN = Path(sys.executable).resolve()
@@ -79,6 +81,33 @@ WANTED = {
 }
 
 
+RUNNING = """
+import sys, threading
+
+kept = []
+
+def handle(size):
+    return bytearray(size)
+
+def generated():
+    while True:
+        yield bytearray(7_000)
+
+def in_thread():
+    for _ in range(50):
+        kept.append(handle(20_000))
+
+source = generated()
+print("ready", flush=True)
+for line in sys.stdin:
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    kept.extend(next(source) for _ in range(30))
+    thread.join()
+    print("done", flush=True)
+"""
+
+
 def is_known(python: Path) -> bool:
     """A version whose frames are read."""
     if not python.exists():
@@ -131,6 +160,42 @@ def test_bytes_are_those_of_the_functions_that_asked(tmp_path: Path, name: str, 
     found = sites_of(trace)
     for place, (calls, least) in WANTED.items():
         assert place in found, found
+        assert found[place][0] == calls, place
+        assert least <= found[place][1] <= least * 1.02, place
+
+
+@pytest.mark.parametrize("name", ["debian", *NAMED])
+@pytest.mark.parametrize("options", [(), ("--no-python",)], ids=["functions", "none"])
+def test_a_program_that_runs_already(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    python = find_python(name)
+    if not is_known(python):
+        pytest.skip("needs a CPython from 3.11.2 to 3.14")
+    (tmp_path / "running.py").write_text(RUNNING)
+    trace = tmp_path / "running.heapwright"
+    process = subprocess.Popen(
+        [python, "-S", "-E", tmp_path / "running.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        recording = Recording(process.pid, trace, *options)
+        for _ in range(2):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+        recording.end()
+        assert changed_code(process.pid) == []
+    assert process.returncode == 0
+    found = sites_of(trace)
+    wanted = {("handle", 7): (100, 2_000_000), ("generated", 11): (60, 420_000)}
+    for place, (calls, least) in wanted.items():
+        if options:
+            assert place not in found
+            continue
         assert found[place][0] == calls, place
         assert least <= found[place][1] <= least * 1.02, place
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks with the frames of a CPython, which this program imitates.
+// length: the imitation of an interpreter, and what is read of it
 #include "unwind/python_frames.hpp"
 
 #include <gtest/gtest.h>
@@ -106,7 +107,7 @@ class PythonFrames : public ::testing::TestWithParam<Layout> {
  protected:
   PythonFrames() : runtime(2048, 0), state(thread_state_bytes, 0), tables(new session::PythonTables{}) {
     interpreter.runtime = runtime.address();
-    interpreter.layout = &layout;
+    interpreter.layout = layout;
     interpreter.code_type = code_type;
     interpreter.text_type = text_type;
     interpreter.bytes_type = bytes_type;

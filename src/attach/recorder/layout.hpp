@@ -8,6 +8,8 @@
 #include "record/sample_interval.hpp"
 #include "record/sampled_blocks.hpp"
 #include "session/layout.hpp"
+#include "unwind/interpreter.hpp"
+#include "unwind/python_frames.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::attach::recorder {
@@ -60,9 +62,14 @@ struct alignas(4096) SampledMemory {
 struct alignas(64) StackMemory {
   std::uint8_t bytes[12 * 1024];  // unwind::thread_stack_bytes() is not larger
 };
+// The same, for the frames of a CPython. Touched only where there is one.
+struct alignas(64) PythonStackMemory {
+  std::uint8_t bytes[unwind::python_stack_bytes];
+};
 // The part that is replaced by anonymous memory while a thread may use it, and the whole mapping.
 inline constexpr std::uint64_t replaced_bytes = mapped_bytes + sizeof(SampledMemory);
-inline constexpr std::uint64_t area_bytes = replaced_bytes + max_threads * std::uint64_t{sizeof(StackMemory)};
+inline constexpr std::uint64_t area_bytes =
+    replaced_bytes + max_threads * std::uint64_t{sizeof(StackMemory) + sizeof(PythonStackMemory)};
 
 // Made by the attaching program; near the agent, and so near the executable. A larger one is left out.
 struct alignas(64) FrameTable {
@@ -78,6 +85,8 @@ struct RecordingAgent {
   session::ProcessBlock* block{};
   SampledMemory* sampled{};
   StackMemory* stacks{};
+  PythonStackMemory* python_stacks{};  // nullptr: stacks have no frames of a CPython
+  unwind::Interpreter interpreter{};
   // Offset from the thread pointer of the thread's id; own_address_offset: of 4 bytes that differ between
   // most successive threads with the same thread pointer.
   std::uint64_t identity_offset{};

@@ -7,6 +7,7 @@
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
 #include "record/ring.hpp"
+#include "unwind/loaded_objects.hpp"
 
 // Of the process, for the stack walk: the agent's own pointers, filled in by the attaching program.
 extern "C" {
@@ -66,13 +67,22 @@ std::uint32_t thread_id_in(std::uint64_t identity) noexcept {
   return static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
 }
 
-// The entry belongs to the caller, which has marked it with being_taken.
-Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
+// Of an entry, with its stacks empty.
+void begin_stack(Thread& thread) noexcept {
   const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
   StackMemory& memory = heapwright_agent.stacks[number];
   std::memset(memory.bytes, 0, sizeof memory.bytes);
+  const bool has_python = heapwright_agent.python_stacks != nullptr &&
+                          (heapwright_agent.control->flags & session::skip_python) == 0;
+  if (has_python) unwind::announce_interpreter();
+  thread.stack = unwind::begin_thread(tables(), memory.bytes,
+                                      has_python ? heapwright_agent.python_stacks[number].bytes : nullptr);
+}
+
+// The entry belongs to the caller, which has marked it with being_taken.
+Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   __libc_stack_end = heapwright_agent.stack_end;
-  thread.stack = unwind::begin_thread(tables(), memory.bytes);
+  begin_stack(thread);
   thread.lane = nullptr;
   thread.activity = Activity::program;
   thread.sampling = {};
@@ -139,10 +149,7 @@ bool encloses(std::uint64_t key, std::uint64_t outer, std::uint64_t inner) noexc
 
 // The current hook was left by longjmp.
 void recover(Thread& thread) noexcept {
-  if (thread.activity != Activity::recorder) return;
-  auto* const memory = reinterpret_cast<std::uint8_t*>(thread.stack);
-  std::memset(memory, 0, sizeof(StackMemory));
-  thread.stack = unwind::begin_thread(tables(), memory);
+  if (thread.activity == Activity::recorder) begin_stack(thread);
 }
 
 // A nested call by the allocator is part of the real call. One made by a signal handler belongs to the

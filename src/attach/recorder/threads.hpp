@@ -22,7 +22,8 @@ inline unwind::Tables tables() noexcept {
   const session::Control& control = *heapwright_agent.control;
   return {.block = heapwright_agent.block,
           .max_frames = control.max_frames,
-          .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
+          .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0,
+          .interpreter = &heapwright_agent.interpreter};
 }
 
 inline bool ticks_are_tsc() noexcept {
