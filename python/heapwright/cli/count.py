@@ -67,7 +67,8 @@ DumpWhen = Annotated[
     typer.Option(
         metavar="WHAT",
         help="With --sample: write the samples once to PROGRAM.PID.WHAT.heapwright at cgroup=90%, "
-        "pressure=20%, growth=100M/1min (of live bytes) or oom. Repeatable.",
+        "pressure=20%, growth=100M/1min (of live bytes), anonymous=2G, anonymous-growth=100M/1min, oom and "
+        "others. Repeatable.",
     ),
 ]
 Room = Annotated[

@@ -47,13 +47,17 @@ class Intervals:
             "live_bytes": sum(figures.live_bytes(calls) or 0 for calls in known),
             "calls_while_reading": sum(calls.calls_while_reading for calls in known),
             "processes": len(living),
+            "anonymous_bytes": sum(
+                one.memory["anonymous_bytes"] for one in pages if one.is_running and one.memory
+            ),
         }
         self._last = now
         self.records.append(record)
         live = _live(record["live_bytes"], any(calls.is_attached for calls in living))
         say(
             f"{units.duration(record['time_ns'])}: {units.count(round(record['calls_per_s']))} calls/s, "
-            f"{units.rate(record['requested_bytes_per_s'])} requested, {live} "
+            f"{units.rate(record['requested_bytes_per_s'])} requested, {live}, "
+            f"{units.size(record['anonymous_bytes'])} anonymous "
             f"in {units.counted(len(living), 'process', 'processes')}"
         )
 

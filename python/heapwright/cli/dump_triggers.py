@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.errors import InputError
 from heapwright.live import memory_limits
-from heapwright.live.triggers import Cgroup, Growth, Oom, Pressure, Resident, Trigger
+from heapwright.live.triggers import KINDS, LIVE, Cgroup, Growth, Level, Oom, Pressure, Resident, Trigger
 
 _LEAST_GROWTH_NS = 10**9
 
@@ -40,18 +40,26 @@ def _trigger(text: str) -> Trigger:
         if memory_limits.pressure_percent(os.getpid()) is None:
             raise InputError("--dump-when pressure: this kernel does not report it (/proc/pressure/memory)")
         return Pressure(percent)
-    if kind == "growth" and value.count("/") == 1:
+    grows = LIVE if kind == "growth" else kind.removesuffix("-growth")
+    if kind.endswith("growth") and grows in KINDS and value.count("/") == 1:
         size, _, time = value.partition("/")
-        return _growth(parse_size("--dump-when growth", size), parse_time("--dump-when growth", time))
+        option = f"--dump-when {kind}"
+        return _growth(kind, parse_size(option, size), parse_time(option, time), grows)
+    if kind in KINDS and value:
+        return Level(kind, parse_size(f"--dump-when {kind}", value))
     if text == "oom":
         return Oom()
-    raise InputError(f"--dump-when takes cgroup=90%, pressure=20%, growth=100M/1min or oom, not '{text}'")
+    others = ", ".join(one for one in KINDS if one != "anonymous")
+    raise InputError(
+        f"--dump-when takes cgroup=90%, pressure=20%, growth=100M/1min, anonymous=2G (or {others}), "
+        f"anonymous-growth=100M/1min or oom, not '{text}'"
+    )
 
 
-def _growth(by_bytes: int, within_ns: int) -> Growth:
+def _growth(option: str, by_bytes: int, within_ns: int, kind: str) -> Growth:
     if by_bytes == 0 or within_ns < _LEAST_GROWTH_NS:
-        raise InputError("--dump-when growth takes bytes above 0 and a time of at least 1s")
-    return Growth(by_bytes, within_ns / 1e9)
+        raise InputError(f"--dump-when {option} takes bytes above 0 and a time of at least 1s")
+    return Growth(by_bytes, within_ns / 1e9, kind)
 
 
 def _percent(text: str) -> float:

@@ -11,7 +11,7 @@ from heapwright.explain import growth_kinds
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.leak_signs import LONG_RUN_NS
 from heapwright.explain.report import Report
-from heapwright.model import nested
+from heapwright.model import nested, runtimes
 from heapwright.model.facts import OwnMoment
 from heapwright.model.sites import Site
 
@@ -106,7 +106,4 @@ def again_with(conditions: dict[str, str], library: str, function: str) -> str:
     entry = nested.mapper(
         function, runtime, is_unnamed and bool(runtime) and file.startswith(runtime.lower())
     )
-    if entry is None:
-        return ""
-    name, _, value = entry.switch.partition("=")
-    return entry.switch if conditions.get(name) != value else ""
+    return runtimes.setting(runtime, conditions) if entry else ""

@@ -13,11 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from heapwright.live.counted_run import Counted
+from heapwright.live.counted_run import Counted, images_of
+from heapwright.live.outside import Courses
 from heapwright.live.page import Page, PageError, read_page
 from heapwright.live.processes import is_alive
 
 _MARK = "heapwright: "
+# How often its memory is looked at.
+_LOOK_S = 1.0
 
 
 class AttachError(Exception):
@@ -41,6 +44,7 @@ class AttachedRun:
         self.attached = self._next_line()
         self._path = Path(self.attached["page"])
         self.detached: dict[str, Any] = {}
+        self._courses = Courses(is_whole=True)
 
     def _next_line(self) -> dict[str, Any]:
         assert self._attacher.stdout is not None
@@ -87,16 +91,25 @@ class AttachedRun:
         begin_s = time.monotonic()
         ends_s = begin_s + seconds if seconds is not None else None
         due_s = begin_s + interval_s if interval_s else None
+        look_s = begin_s
         while True:
             now_s = time.monotonic()
-            if ends_s is not None and now_s >= ends_s:
+            is_over = ends_s is not None and now_s >= ends_s
+            if is_over or now_s >= look_s:
+                look_s = now_s + _LOOK_S
+                self._look_at_memory()
+            if is_over:
                 return
-            wakes = [moment - now_s for moment in (ends_s, due_s) if moment is not None]
-            if select.select([output], [], [], max(0.0, min(wakes)) if wakes else None)[0]:
+            wakes = [moment - now_s for moment in (ends_s, due_s, look_s) if moment is not None]
+            if select.select([output], [], [], max(0.0, min(wakes)))[0]:
                 return  # it has ended: the process exited or executed another program
             if due_s is not None and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)
+
+    def _look_at_memory(self) -> None:
+        with suppress(PageError):
+            self._courses.look(time.monotonic_ns(), images_of([self._read()]))
 
     def elapsed_ns(self) -> int:
         """Time since the attachment."""
@@ -109,7 +122,9 @@ class AttachedRun:
     def pages(self) -> list[Counted]:
         """The one page; whether the process still runs."""
         page = self._read()
-        return [Counted(page, is_alive(page.process, page.process_start_ticks))]
+        (image,) = images_of([page]) or ((page.process, 0),)
+        is_running = is_alive(page.process, page.process_start_ticks)
+        return [Counted(page, is_running, self._courses.of(*image))]
 
     def take(self) -> Counted:
         """The last values; removes the file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from heapwright.live import show
+from heapwright.live.outside import outside_lines
 from heapwright.live.page import PageError
 from heapwright.live.rates import SORT_KEYS
 from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for, heading_of, lost
@@ -27,14 +28,18 @@ from heapwright.terminal.sparkline import sparkline
 
 _WIDE = 1000  # all columns
 _LEAST_NAME, _LEAST_HISTORY, _GAP = 8, 8, 2
+_MOST_OUTSIDE = 3
 # The columns that a narrow terminal keeps, most important first.
-_PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns", "lost_ns_per_s",
-             "collisions_per_s", "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s",
-             "threads", "live_blocks")  # fmt: skip
+_PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "growth_bytes_per_s", "mean_ns",
+             "lost_ns_per_s", "collisions_per_s", "anonymous_bytes", "anonymous_overhead", "p99_ns",
+             "requested_bytes_per_s", "remote_frees_per_s", "threads", "live_blocks", "overhead")  # fmt: skip
 _Row = dict[str, Any]
 LOOKS = 120
-KEPT = ("calls_per_s", "live_bytes", "resident_bytes", "p99_ns", "collisions_per_s", "lost_ns_per_s",
-        "remote_frees_per_s")  # fmt: skip
+KEPT = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "anonymous_bytes", "mean_ns",
+        "p99_ns", "collisions_per_s", "lost_ns_per_s", "remote_frees_per_s")  # fmt: skip
+# Their bars do not begin at 0 but at the least, or at such a share of the most: 5 % more are half the height.
+LEVELS = ("live_bytes", "resident_bytes", "anonymous_bytes")
+_LEVELS_FROM = 0.9
 
 
 class Looks(Protocol):
@@ -68,9 +73,18 @@ class History:
         return [look[name] for look in looks if look[name] is not None]
 
     def line(self, row: dict[str, Any], name: str, cells: int) -> str:
-        """The last looks, one a cell, on the scale of the largest; the newest stands at the right."""
+        """The last looks, one a cell, from base() to the largest; the newest stands at the right."""
         values = self.values(row, name)[-cells:]
-        return sparkline(values, max(values, default=0), len(values)).rjust(cells)
+        base = self.base(row, name, cells)
+        bars = sparkline([value - base for value in values], max(values, default=0) - base, len(values))
+        return (bars.replace(" ", "▁") if name in LEVELS else bars).rjust(cells)
+
+    def base(self, row: dict[str, Any], name: str, cells: int) -> float:
+        """Where the bars begin: 0 but for levels."""
+        values = self.values(row, name)[-cells:]
+        if name not in LEVELS or not values:
+            return 0
+        return max(0, min(*values, _LEVELS_FROM * max(values)))
 
 
 # Each line fits a terminal of 60 columns.
@@ -86,14 +100,16 @@ _HELP = (
     ("calls, requested", "calls and bytes asked for, per second"),
     ("live, blocks", "bytes and blocks not released"),
     ("resident", "memory of the whole process"),
-    ("res/live", "resident memory per live byte"),
+    ("growth", "of anonymous memory, last minute"),
+    ("anon, anon/live", "memory of no file; per live byte"),
     ("mean, p99", "CPU time of a call, by timed calls"),
     ("threads", "those running"),
     ("collisions", "calls per second that wait for a lock"),
     ("lost", "their waits; 100 % is one thread's time"),
     ("remote", "cross-thread frees per second;"),
     ("", "libheapwright.so only"),
-    ("history", "calls per second, newest at the right"),
+    ("history", "of what sorts, newest at the right;"),
+    ("", "of bytes: from the least, or 90 %"),
 )
 
 
@@ -216,6 +232,7 @@ class Board(App[None]):
         problems = list(self._document["problems"])
         if self._has_looked and not self._document["processes"]:
             problems.insert(0, NOTHING_COUNTS)
+        problems = outside_lines(rows)[:_MOST_OUTSIDE] + problems
         self.query_one("#problems", Static).update("\n".join(problems))
         if self._told_of:
             self.query_one("#text", Static).update(self._one())
@@ -255,22 +272,23 @@ class Board(App[None]):
         table.add_column("program", width=name_cells)
         for column, cells in shown:
             table.add_column(Text(column.heading, justify="right"), width=cells)
+        kept = self._looks.sort if self._looks.sort in KEPT else "calls_per_s"
         table.add_column("history", width=left)
         for row in rows:
             name = Text(row["program"], no_wrap=True, overflow="ellipsis")
             texts = [Text(column.write(row[column.key]), justify="right") for column, _ in shown]
-            line = Text(self._history.line(row, "calls_per_s", left), style="cyan")
+            line = Text(self._history.line(row, kept, left), style="cyan")
             table.add_row(name, *texts, line, key=str(row["process"]))
         ids = [row["process"] for row in rows]
         table.move_cursor(row=ids.index(chosen) if chosen in ids else 0)
 
-    @staticmethod
-    def _columns(rows: list[_Row], width: int) -> tuple[list[tuple[Shown, int]], int]:
-        """The columns that fit besides the name, their widths, and the width left for the history."""
+    def _columns(self, rows: list[_Row], width: int) -> tuple[list[tuple[Shown, int]], int]:
+        """The columns that fit besides the name, what sorts first; their widths, and the history's."""
         left = width - _LEAST_HISTORY - _GAP
         found: dict[str, int] = {}
         columns = [column for column in columns_for(rows, _WIDE) if column.key != "program"]
-        for column in sorted(columns, key=lambda column: _PRIORITY.index(column.key)):
+        sort = self._looks.sort
+        for column in sorted(columns, key=lambda column: (column.key != sort, _PRIORITY.index(column.key))):
             cells = max([len(column.heading), *(cell_len(column.write(row[column.key])) for row in rows)])
             if cells + _GAP <= left:
                 left -= cells + _GAP
@@ -292,12 +310,7 @@ class Board(App[None]):
         cells = max(8, min(LOOKS, self.size.width - 40))
         for name, key, write in _HISTORIES:
             if row[key] is not None:
-                values = self._history.values(row, key)[-cells:]
-                largest = write(max(values))
-                bars = self._history.line(row, key, cells).lstrip()
-                lines.append(
-                    (name, Text(f"{write(row[key])}  ").append(bars, "cyan").append(f"  ≤ {largest}"))
-                )
+                lines.append((name, self._bars(row, key, cells, write)))
         parts: list[RenderableType] = [Pairs(lines, style="bold"), Text()]
         if "process" in self._document:
             parts.append(show.process_lines(self._document["process"], self._document["lately"]))
@@ -306,6 +319,14 @@ class Board(App[None]):
         if "remedies" in self._document:
             parts += [Text(), show.remedy_lines(self._document["remedies"])]
         return Group(*parts)
+
+    def _bars(self, row: _Row, key: str, cells: int, write: Callable[[float], str]) -> Text:
+        """The figure, its bars, and what these reach to; from what, unless that is 0."""
+        base = self._history.base(row, key, cells)
+        begin = f"{write(base)} " if base else ""
+        end = write(max(self._history.values(row, key)[-cells:]))
+        text = Text(f"{write(row[key])}  {begin}")
+        return text.append(self._history.line(row, key, cells).lstrip(), "cyan").append(f"  ≤ {end}")
 
     async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """One process."""
@@ -372,6 +393,7 @@ _HISTORIES = (
     ("calls", "calls_per_s", lambda value: units.number(value, "per_s")),
     ("live", "live_bytes", _bytes),
     ("resident", "resident_bytes", _bytes),
+    ("anonymous", "anonymous_bytes", _bytes),
     ("p99", "p99_ns", units.duration),
     ("collisions", "collisions_per_s", lambda value: units.number(value, "per_s")),
     ("lost", "lost_ns_per_s", lost),

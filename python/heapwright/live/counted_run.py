@@ -10,15 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from heapwright.live import profiles
 from heapwright.live.layout import PAGE_OF_CALLS_BYTES
-from heapwright.live.page import Page
+from heapwright.live.outside import Courses
+from heapwright.live.page import Calls, Page
 from heapwright.live.pages import FOLDER, ended_pages_kept_for, is_living, pages_kept_for, take
 from heapwright.live.processes import find_process
 from heapwright.live.sampling import Sampling
@@ -28,6 +29,8 @@ from heapwright.live.uncounted import LOOK_S, Uncounted
 _COLLECT_S = 1.0
 # How often processes are checked when dumps have triggers.
 _LOOK_S = 0.1
+# The first look at processes' memory; further ones come with the collecting.
+_FIRST_LOOK_S = 0.25
 _LEAST_FREE_BYTES = 64 << 10
 # The exit code of a collector whose program was killed by SIGKILL.
 _KILLED = 128 + signal.SIGKILL
@@ -38,6 +41,7 @@ class Counted(NamedTuple):
 
     page: Page
     is_running: bool
+    memory: dict[str, Any] | None = None  # as Courses.of has it; None: nobody looked
 
 
 class CountedRun:
@@ -50,6 +54,7 @@ class CountedRun:
         self._keeper = (os.getpid(), own.start_ticks if own else 0)
         self._ended: list[Page] = []
         self._takes = 0
+        self._courses = Courses(is_whole=True)
         self._sampling = sampling
         self._killed_by = 0
         # Our own heap, if the program uses it, then counts its locks' collisions as well.
@@ -91,14 +96,17 @@ class CountedRun:
         dumper = self._sampling.dumper if self._sampling else None
         step_s = min(interval_s or LOOK_S, _LOOK_S if dumper else LOOK_S)
         due_s = time.monotonic() + interval_s
-        collect_s = time.monotonic() + _COLLECT_S
+        collect_s = time.monotonic() + _FIRST_LOOK_S
         while not select.select([descriptor], [], [], step_s)[0]:
             self._uncounted.look()
+            is_due = time.monotonic() >= collect_s
+            if dumper or is_due:
+                living = self._collect()
             if dumper:
-                dumper.look(self._collect())
-            elif time.monotonic() >= collect_s:
-                collect_s += _COLLECT_S
-                self._collect()
+                dumper.look(living)
+            if is_due:
+                collect_s = time.monotonic() + _COLLECT_S
+                self._courses.look(time.monotonic_ns(), images_of(living))
             if interval_s and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)
@@ -148,9 +156,18 @@ class CountedRun:
 
     def pages(self) -> list[Counted]:
         """Every image that had a page so far, in time order."""
-        found = [Counted(page, True) for page in self._collect()]
-        found += [Counted(page, False) for page in self._ended]
+        found = [self._counted(page, True) for page in self._collect()]
+        found += [self._counted(page, False) for page in self._ended]
         return sorted(found, key=lambda counted: counted.page.calls.started_ns if counted.page.calls else 0)
+
+    def _counted(self, page: Page, is_running: bool) -> Counted:
+        started_ns = page.calls.started_ns if page.calls else 0
+        return Counted(page, is_running, self._courses.of(page.process, started_ns))
+
+
+def images_of(pages: Iterable[Page]) -> dict[tuple[int, int], Calls | None]:
+    """For Courses.look()."""
+    return {(page.process, page.calls.started_ns): page.calls for page in pages if page.calls}
 
 
 def why_nothing_was_counted() -> str:

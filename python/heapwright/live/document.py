@@ -10,6 +10,7 @@ from typing import Any
 from heapwright.live import contention, figures
 from heapwright.live.counted_run import Counted
 from heapwright.live.layout import FUNCTIONS, MAKING, RELEASING
+from heapwright.live.memory_columns import MEMORY
 from heapwright.live.page import Calls
 from heapwright.report.columns import Column, Many, Record, record
 
@@ -100,7 +101,15 @@ IMAGE = (
     Column(
         "wall_ns", "maybe", value=lambda counted, _: _wall_ns(counted), about="Null: its end was not seen."
     ),
+    Column(
+        "memory",
+        "memory",
+        about="At the last look, one a second while it ran; growth of its life but for the first quarter. "
+        "Null: it ended before the first.",
+    ),
 )
+# Of Counted.memory.
+OF_MEMORY = (Column("resident_bytes"), *MEMORY)
 IMAGES = (
     Column("images", value=lambda images, _: len(images)),
     Column("running", value=lambda images, _: sum(one.is_running for one in images)),
@@ -112,6 +121,7 @@ INTERVAL = (
     Column("live_bytes", "signed", about="Of running processes that report them."),
     Column("calls_while_reading", about="live_bytes may be too high by this number of blocks."),
     Column("processes"),
+    Column("anonymous_bytes", about="Of running processes, at a look up to a second ago."),
 )
 ATTACH = (
     Column("stopped_ns", about="How long all threads were stopped."),

@@ -9,6 +9,7 @@ from heapwright.live import figures, rates
 from heapwright.live.choice import choose
 from heapwright.live.document import describe_calls
 from heapwright.live.growing import GrowingSites
+from heapwright.live.outside import Courses
 from heapwright.live.page import PageError
 from heapwright.live.pages import Found, find_pages
 from heapwright.live.top_document import SCHEMA
@@ -23,6 +24,8 @@ class Looker:
         self.process = choose(wanted).process if wanted else 0
         self._last = rates.take(self._find().pages)
         self._growing = GrowingSites()
+        self._courses = Courses()
+        self._courses.look(self._last.time_ns, rates.images(self._last))
 
     def _find(self) -> Found:
         found = find_pages()
@@ -40,11 +43,12 @@ class Looker:
         """
         found = self._find()
         now = rates.take(found.pages)
+        self._courses.look(now.time_ns, rates.images(now))
         backwards = rates.running_backwards(self._last, now)
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "interval_ns": now.time_ns - self._last.time_ns,
-            "processes": rates.rows(self._last, now, self.sort),
+            "processes": rates.rows(self._last, now, self.sort, self._courses),
             "problems": found.problems
             + [f"process {one}: its counters run backwards, so it has no rates" for one in backwards]
             + [

@@ -7,15 +7,16 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from heapwright.live import contention, figures
+from heapwright.live import contention, figures, outside
 from heapwright.live.choice import name_of
 from heapwright.live.layout import FUNCTIONS
+from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, HeapFigures, Page, RemedyFigures
 from heapwright.live.processes import Process, find_process
 
 # What rows are sorted by, the largest first.
-SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "overhead", "mean_ns",
-             "lost_ns_per_s", "threads", "process")  # fmt: skip
+SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "anonymous_bytes",
+             "growth_bytes_per_s", "overhead", "mean_ns", "lost_ns_per_s", "threads", "process")  # fmt: skip
 
 
 class Reading(NamedTuple):
@@ -82,16 +83,31 @@ def unsettled(later: Reading) -> list[int]:
     return sorted(process for process, heap in later.heaps.items() if heap.remote_frees is None)
 
 
-def rows(earlier: Reading, later: Reading, sort: str) -> list[dict[str, Any]]:
-    """One for each process that lives, by the largest."""
+def images(reading: Reading) -> dict[tuple[int, int], Calls | None]:
+    """The calls of each process, by its id and what tells its images apart."""
+    found = {}
+    for process, (start_ticks, _) in reading.generations.items():
+        calls = reading.calls.get(process)
+        found[process, calls.started_ns if calls else start_ticks] = calls
+    return found
+
+
+def rows(earlier: Reading, later: Reading, sort: str, courses: Courses) -> list[dict[str, Any]]:
+    """One for each process that lives, by the largest. courses: with the later look."""
     found = []
     backwards = running_backwards(earlier, later)
+    memory = {process: courses.of(process, image) or outside.NOTHING for process, image in images(later)}
     for process_id, name in later.names.items():
         process = find_process(process_id)
         if process is not None:
-            row = _row(process_id, name, process, earlier, later)
+            row = memory[process_id] | _row(process_id, name, process, earlier, later)
+            row["anonymous_overhead"] = _share(row["anonymous_bytes"], row["live_bytes"])
             found.append(row | dict.fromkeys(_RATES) if process_id in backwards else row)
     return sorted(found, key=lambda row: (row[sort] is None, -(row[sort] or 0), row["process"]))
+
+
+def _share(bytes_: int | None, live: int | None) -> float | None:
+    return round(bytes_ / live, 3) if bytes_ is not None and live and live > 0 else None
 
 
 def _row(process_id: int, name: str, process: Process, earlier: Reading, later: Reading) -> dict[str, Any]:
@@ -148,6 +164,8 @@ _RATES = (
     "p99_ns",
     "contended_per_s",
     "remote_frees_per_s",
+    "live_growth_bytes_per_s",
+    "outside_bytes_per_s",
 )
 
 
@@ -163,7 +181,7 @@ def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process, tota
         "live_blocks": figures.live_blocks(total),
         "live_bytes": live,
         "calls_while_reading": total.calls_while_reading,
-        "overhead": round(process.resident_bytes / live, 3) if live and live > 0 else None,
+        "overhead": _share(process.resident_bytes, live),
         "mean_ns": round((timed.making.ns + timed.releasing.ns) / timed_calls, 1)
         if timed_calls >= figures.LEAST_TIMED
         else None,

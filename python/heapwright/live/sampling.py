@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.live.figures import live_bytes
+from heapwright.live.memory import memory_of
 from heapwright.live.memory_limits import oom_kills
 from heapwright.live.page import Page
 from heapwright.live.profiles import (
@@ -40,7 +41,7 @@ class Dumper:
             if page.calls is None:
                 continue
             self._seen[page.process] = page
-            sight = Sight(page.process, time.monotonic(), live_bytes(page.calls))
+            sight = Sight(page.process, time.monotonic(), live_bytes(page.calls), memory_of(page.process))
             for trigger in self._triggers:
                 is_done = (page.process, trigger.name) in self._done
                 if not is_done and (why := trigger.why(sight)):

@@ -19,7 +19,11 @@ _DEFINITIONS: Schema = {
 def count_schema() -> Schema:
     """Of count's whole document."""
     title, own = "What heapwright count --json prints", object_of(document.DOCUMENT)
-    names = {**_DEFINITIONS, "attach": or_null(object_of(document.ATTACH))}
+    names = {
+        **_DEFINITIONS,
+        "attach": or_null(object_of(document.ATTACH)),
+        "memory": or_null(object_of(document.OF_MEMORY)),
+    }
     return document_of(document.SCHEMA, title, own, _UNITS, names)
 
 

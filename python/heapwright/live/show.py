@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _Record = dict[str, Any]
 _SHOWN_ROWS = 20
 _SHOWN_SIZES = 6
+_LEAST_SHOWN = 0.01  # of resident memory
 
 
 def show_all(document: _Record, console: Console) -> None:
@@ -156,6 +157,8 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
         yield "failed", units.counted(record["failed"], "call")
     yield "bytes", _bytes(record)
     yield _live(record)
+    if record.get("memory"):
+        yield from _memory(record["memory"])
     yield from _times(record)
     yield "sizes", sizes_in_words(record["sizes"])
     ended = "" if record["is_attached"] else f", {units.count(record['threads_ended'])} ended"
@@ -182,6 +185,28 @@ def _by_function(record: _Record, names: Sequence[str], blocks: int) -> str:
     calls = record["calls"]
     parts = [f"{name} {units.count(calls[name])}" for name in names if calls[name]]
     return f"{units.counted(blocks, 'block')} ({', '.join(parts)})" if parts else "none"
+
+
+def _memory(memory: _Record) -> Iterator[tuple[str, str]]:
+    """At the last look."""
+    parts = {
+        "of files": memory["file_bytes"],
+        "shared": memory["shared_bytes"],
+        "swapped": memory["swapped_bytes"],
+    }
+    least = _LEAST_SHOWN * memory["resident_bytes"]
+    others = "".join(f", {units.size(count)} {name}" for name, count in parts.items() if count > least)
+    peak = max(memory["resident_bytes"], memory["peak_resident_bytes"])
+    anonymous = units.size(memory["anonymous_bytes"])
+    yield "resident", f"{units.size(peak)} at most; at the last look {anonymous} anonymous{others}"
+    if memory["growth_window_ns"] is None:
+        return
+    window = units.duration(memory["growth_window_ns"])
+    live = memory["live_growth_bytes_per_s"]
+    beside = "" if live is None else f", live bytes by {units.rate(live)}"
+    yield "  growth", f"anonymous memory by {units.rate(memory['growth_bytes_per_s'])}{beside}, over {window}"
+    if memory["outside_bytes_per_s"]:
+        yield "", f"outside malloc by {units.rate(memory['outside_bytes_per_s'])}: {memory['outside_hint']}"
 
 
 def _bytes(record: _Record) -> str:

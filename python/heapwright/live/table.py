@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from heapwright.live import show
+from heapwright.live.outside import outside_lines
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
 
@@ -34,6 +35,11 @@ def _rate(value: float | None) -> str:
     return "–" if value is None else units.rate(value)
 
 
+def growth(bytes_per_s: float | None) -> str:
+    """With its sign."""
+    return "–" if bytes_per_s is None else ("+" if bytes_per_s > 0 else "") + units.rate(bytes_per_s)
+
+
 def lost(ns_per_s: float | None) -> str:
     """Time lost to locks, as a share of one processor's."""
     return "–" if ns_per_s is None else units.percent(ns_per_s, 1e9)
@@ -46,7 +52,10 @@ _COLUMNS = (
     Shown("live", "live_bytes", show.size),
     Shown("blocks", "live_blocks", _unit("count"), 130),
     Shown("resident", "resident_bytes", units.size),
-    Shown("res/live", "overhead", _unit("ratio"), 80),
+    Shown("growth", "growth_bytes_per_s", growth),
+    Shown("anon", "anonymous_bytes", _unit("bytes"), 110),
+    Shown("anon/live", "anonymous_overhead", _unit("ratio"), 110),
+    Shown("res/live", "overhead", _unit("ratio"), 150),
     Shown("mean", "mean_ns", _unit("ns")),
     Shown("p99", "p99_ns", _unit("ns"), 100),
     Shown("threads", "threads", str, 120),
@@ -78,7 +87,7 @@ def plain_screen(document: dict[str, Any], width: int) -> RenderableType:
         parts.append(Columns([column.heading for column in shown], cells, text_columns=(len(shown) - 1,)))
     else:
         parts.append(Text(NOTHING_COUNTS))
-    parts += [Text(problem) for problem in document["problems"]]
+    parts += [Text(line) for line in (*outside_lines(rows), *document["problems"])]
     if "process" in document:
         parts += [Text(), show.process_lines(document["process"], document["lately"])]
     if "growing" in document:

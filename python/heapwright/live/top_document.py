@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE, WHILE_READING
 from heapwright.live.growing import GROWING
+from heapwright.live.memory_columns import MEMORY
 from heapwright.report.columns import Column, Many
 
 SCHEMA = "heapwright.top/1"
@@ -14,6 +15,7 @@ ROW = (
     Column("program", "text"),
     Column("threads", about="Running threads."),
     Column("resident_bytes"),
+    *MEMORY,
     Column("contended_per_s", "maybe", about="Of libheapwright.so's locks, counted by itself."),
     Column(
         "remote_frees_per_s",
@@ -46,6 +48,7 @@ ROW = (
     Column("live_bytes", "maybe_signed"),
     Column("calls_while_reading", "maybe", about=WHILE_READING),
     Column("overhead", "maybe", about="resident_bytes divided by live_bytes."),
+    Column("anonymous_overhead", "maybe", about="anonymous_bytes divided by live_bytes."),
     Column("mean_ns", "maybe", about="Of recent timed calls; of the whole lifetime if these are too few."),
     Column("p99_ns", "maybe"),
 )

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from heapwright.live import memory_limits
+from heapwright.live.memory import Memory
 from heapwright.live.memory_limits import Room
-from heapwright.live.processes import find_process
 from heapwright.report import units
 
 # What oom takes for the end: used of a limit beyond which processes are killed, or of the machine.
@@ -20,6 +20,19 @@ class Sight(NamedTuple):
     process: int
     time_s: float  # of any clock that does not run backwards
     live_bytes: int | None  # None: its allocator does not tell
+    memory: Memory | None = None  # None: it ends just now
+
+    def level(self, kind: str) -> int | None:
+        """Bytes of one of KINDS."""
+        if kind == LIVE:
+            return self.live_bytes
+        found: int | None = getattr(self.memory, f"{kind}_bytes", None)
+        return found
+
+
+LIVE = "live"
+# Whose memory is looked at: what malloc gave, and what the kernel counts.
+KINDS = (LIVE, "resident", "anonymous", "file", "shared", "swapped")
 
 
 class Trigger(Protocol):
@@ -43,8 +56,27 @@ class Resident:
 
     def why(self, sight: Sight) -> str:
         """Its name is the option's, which is older than the others."""
-        process = find_process(sight.process)
-        return "passed --dump-above" if process and process.resident_bytes > self._above_bytes else ""
+        return "passed --dump-above" if (sight.level("resident") or 0) > self._above_bytes else ""
+
+
+class Level:
+    """More than so many bytes of one kind."""
+
+    keeps_killed = False
+
+    def __init__(self, kind: str, above_bytes: int) -> None:
+        self.name = kind
+        self._above_bytes = above_bytes
+
+    def why(self, sight: Sight) -> str:
+        """With the figure."""
+        level = sight.level(self.name)
+        if level is None or level <= self._above_bytes:
+            return ""
+        return f"has {units.size(level)} {_IN_WORDS.get(self.name, self.name)}"
+
+
+_IN_WORDS = {"file": "of files resident"}
 
 
 class Cgroup:
@@ -104,39 +136,41 @@ class _Window(NamedTuple):
 
 
 class Growth:
-    """Live bytes grow by so much in such a time.
+    """Bytes of one kind grow by so much in such a time.
 
-    Time is cut into windows. The least live bytes of a window are compared with the least of the one
+    Time is cut into windows. The least of a window are compared with the least of the one
     before, so that what comes and goes within a window is no growth. The first window is the start, and is
     compared with nothing.
     """
 
-    name = "growth"
     keeps_killed = False
 
-    def __init__(self, by_bytes: int, within_s: float) -> None:
+    def __init__(self, by_bytes: int, within_s: float, kind: str = LIVE) -> None:
+        self.name = "growth" if kind == LIVE else f"{kind}-growth"
+        self._kind = kind
         self._by_bytes = by_bytes
         self._within_s = within_s
         self._windows: dict[int, _Window] = {}
 
     def why(self, sight: Sight) -> str:
         """Never of an allocator that does not tell live bytes."""
-        if sight.live_bytes is None:
+        level = sight.level(self._kind)
+        if level is None:
             return ""
-        live_bytes = sight.live_bytes
         window = self._windows.get(sight.process)
         if window is None:
-            self._windows[sight.process] = _Window(0, sight.time_s, live_bytes, None)
+            self._windows[sight.process] = _Window(0, sight.time_s, level, None)
             return ""
         if sight.time_s < window.begin_s + self._within_s:
-            self._windows[sight.process] = window._replace(least_bytes=min(window.least_bytes, live_bytes))
+            self._windows[sight.process] = window._replace(least_bytes=min(window.least_bytes, level))
             return ""
         least = window.least_bytes if window.number else None
-        self._windows[sight.process] = _Window(window.number + 1, sight.time_s, live_bytes, least)
+        self._windows[sight.process] = _Window(window.number + 1, sight.time_s, level, least)
         if window.least_before is None or window.least_bytes - window.least_before < self._by_bytes:
             return ""
         grown = units.size(window.least_bytes - window.least_before)
-        return f"grew by {grown} in {units.duration(round(1e9 * self._within_s))}"
+        what = "" if self._kind == LIVE else f" of {_IN_WORDS.get(self._kind, self._kind + ' memory')}"
+        return f"grew by {grown}{what} in {units.duration(round(1e9 * self._within_s))}"
 
 
 def _used(room: Room) -> str:

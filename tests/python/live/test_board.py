@@ -33,6 +33,13 @@ def row(process: int, program: str, look: int, **figures: Any) -> dict[str, Any]
         "program": program,
         "threads": 4,
         "resident_bytes": 60_000_000 + process,
+        "anonymous_bytes": 50_000_000 + process,
+        "growth_bytes_per_s": 3_000_000,
+        "live_growth_bytes_per_s": 100_000,
+        "outside_bytes_per_s": 0,
+        "growth_window_ns": 12 * 10**9,
+        "outside_hint": "",
+        "anonymous_overhead": 2.5,
         "contended_per_s": None,
         "remote_frees_per_s": None,
         "collisions_per_s": 120.0 * look,
@@ -81,6 +88,10 @@ class Made:
                 lost_ns_per_s=None,
                 calls_per_s=None,
                 live_bytes=None,
+                anonymous_bytes=None,
+                growth_bytes_per_s=None,
+                outside_bytes_per_s=None,
+                anonymous_overhead=None,
                 overhead=None,
                 mean_ns=None,
             ),
@@ -144,6 +155,44 @@ def test_what_is_seen(act: Act, width: int) -> None:
     if os.environ.get("HEAPWRIGHT_RENEW"):
         path.write_text(text, encoding="utf-8")
     assert path.exists() and text == path.read_text(encoding="utf-8"), f"HEAPWRIGHT_RENEW=1 renews {path}"
+
+
+class Outside(Made):
+    """The memory of redis grows outside malloc, and its resident memory by a twentieth in all."""
+
+    def again(self, told_of: int = 0) -> dict[str, Any]:
+        document = super().again(told_of)
+        document["processes"][0] |= {
+            "outside_bytes_per_s": 2_900_000,
+            "outside_hint": "Python keeps small objects in its own arenas",
+            "resident_bytes": 100_000_000 + (5_000_000 if self.looks > 4 else 0),
+        }
+        return document
+
+
+def test_memory_that_grows_outside_malloc_is_named_below_the_table() -> None:
+    lines = " ".join(" ".join(screen_after(table, looks=Outside())).split())
+    assert (
+        "redis-server 7: memory outside malloc grows by 2.77 MiB/s, live bytes by 97.7 KiB/s (over 12.0 s): "
+        "Python keeps small objects in its own arenas" in lines
+    )
+    assert "outside malloc" not in " ".join(screen_after(table))
+
+
+def test_a_twentieth_more_is_seen_in_the_history_of_a_level() -> None:
+    lines = screen_after(one, 100, looks=Outside(), height=40)
+    (line,) = (line for line in lines if line.startswith("resident"))
+    assert line.split() == ["resident", "100", "MiB", "90.1", "MiB", "▅▅▅▅██", "≤", "100", "MiB"]
+
+
+@pytest.mark.parametrize(("keys", "bars"), [(("s", "s"), "▁▂▄▆█"), ((), "▂▄▅▇█")])
+def test_the_history_is_of_what_sorts(keys: tuple[str, ...], bars: str) -> None:
+    async def sort(pilot: Pilot[None]) -> None:
+        await table(pilot)
+        await pilot.press(*keys)
+
+    (redis,) = (line for line in screen_after(sort, 120) if "redis" in line)
+    assert redis.endswith(bars)
 
 
 def programs(lines: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from counter_page_bytes import make_page, parse, put, table_at
 from heapwright.live import contention, figures, rates
 from heapwright.live.document import describe_calls
+from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, HeapFigures
 
 
@@ -113,7 +114,7 @@ def test_what_our_heap_counts_itself_is_told_instead_of_an_estimate() -> None:
         return rates.Reading(time_ns, {own: calls}, {own: heap}, {own: "x"}, {own: (1, 0)})
 
     calls = calls_with([3_000_000] * 10)
-    (row,) = rates.rows(reading(10**9, 100, calls), reading(3 * 10**9, 150, calls), "process")
+    (row,) = rates.rows(reading(10**9, 100, calls), reading(3 * 10**9, 150, calls), "process", Courses())
     assert (row["collisions_per_s"], row["collisions_low_per_s"], row["collisions_high_per_s"]) == (
         25,
         25,

@@ -37,6 +37,7 @@ def test_the_schema_holds(flags: int) -> None:
         "live_bytes": -1,
         "calls_while_reading": 0,
         "processes": 1,
+        "anonymous_bytes": 4096,
     }
     document = json.loads(
         json.dumps(make_document([counted], [interval], ["a note"], exit_code=3, wall_ns=9))

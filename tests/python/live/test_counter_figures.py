@@ -9,6 +9,7 @@ from counter_page_bytes import make_page, parse, put, table_at
 from heapwright.live import figures, rates
 from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS
+from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, HeapFigures, Timings
 from heapwright.model.native import counters_bin_of
 
@@ -125,9 +126,9 @@ def test_a_page_that_runs_backwards_has_no_rates() -> None:
     forward = reading(2 * 10**9, requested_bytes=700, failed=3)
     backward = reading(2 * 10**9, requested_bytes=700, failed=2)
     assert rates.running_backwards(earlier, forward) == []
-    assert rates.rows(earlier, forward, "process")[0]["requested_bytes_per_s"] == 200
+    assert rates.rows(earlier, forward, "process", Courses())[0]["requested_bytes_per_s"] == 200
     assert rates.running_backwards(earlier, backward) == [os.getpid()]
-    assert rates.rows(earlier, backward, "process")[0]["requested_bytes_per_s"] is None
+    assert rates.rows(earlier, backward, "process", Courses())[0]["requested_bytes_per_s"] is None
 
 
 def test_half_written_sums_make_no_rate_and_are_named() -> None:
@@ -138,9 +139,9 @@ def test_half_written_sums_make_no_rate_and_are_named() -> None:
         return rates.Reading(time_ns, {}, {own: heap}, {own: "x"}, {own: (1, 0)})
 
     earlier, later, half = reading(10**9, 5), reading(3 * 10**9, 25), reading(3 * 10**9, None)
-    (row,) = rates.rows(earlier, later, "process")
+    (row,) = rates.rows(earlier, later, "process", Courses())
     assert (row["remote_frees_per_s"], row["contended_per_s"]) == (10, 0)
-    (row,) = rates.rows(earlier, half, "process")
+    (row,) = rates.rows(earlier, half, "process", Courses())
     assert (row["remote_frees_per_s"], row["contended_per_s"]) == (None, 0)
     assert (rates.unsettled(later), rates.unsettled(half)) == ([], [own])
     assert rates.running_backwards(later, earlier) == [own]

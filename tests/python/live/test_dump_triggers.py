@@ -9,6 +9,7 @@ import pytest
 from heapwright.cli.dump_triggers import make_triggers
 from heapwright.cli.errors import InputError
 from heapwright.live import memory_limits
+from heapwright.live.memory import Memory
 from heapwright.live.memory_limits import Room
 from heapwright.live.triggers import Cgroup, Growth, Oom, Pressure, Sight, Trigger
 
@@ -165,6 +166,10 @@ def test_kills_are_counted_and_missing_files_say_nothing(kernel: Kernel) -> None
         ("growth=1M/1ms", "at least 1s"),
         ("growth=much/1s", "a number of bytes"),
         ("ooom", "not 'ooom'"),
+        ("anonymous", "not 'anonymous'"),
+        ("heap-growth=1M/1s", "not 'heap-growth=1M/1s'"),
+        ("resident-growth=0/1s", "resident-growth takes bytes above 0"),
+        ("shared=much", "a number of bytes"),
         ("oom=5%", "not 'oom=5%'"),
     ],
 )
@@ -178,3 +183,37 @@ def test_one_file_a_kind(kernel: Kernel) -> None:
     assert names == ["", "oom", "growth"]
     with pytest.raises(InputError, match="twice"):
         make_triggers("", ["growth=1M/1s", "growth=2M/1s"])
+
+
+def memory(anonymous: int, shared: int = 0) -> Memory:
+    return Memory(anonymous + shared + 9, anonymous, 9, shared, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("anonymous=100", "has 101 B anonymous"),
+        ("anonymous=101", ""),
+        ("shared=49", "has 50 B shared"),
+        ("file=8", "has 9 B of files resident"),
+        ("swapped=3", "has 4 B swapped"),
+        ("resident=159", "has 160 B resident"),
+        ("resident=160", ""),
+        ("live=6", "has 7 B live"),
+        ("live=7", ""),
+    ],
+)
+def test_a_level_of_each_kind(when: str, said: str) -> None:
+    (trigger,) = make_triggers(None, [when])
+    assert trigger.name == when.partition("=")[0]
+    assert trigger.why(Sight(PROCESS, 0, 7, memory(101, 50))) == said
+    assert not trigger.why(Sight(PROCESS, 0, None, None))
+
+
+def test_growth_of_anonymous_memory_is_not_that_of_others() -> None:
+    (trigger,) = make_triggers(None, ["anonymous-growth=10/1s"])
+    assert trigger.name == "anonymous-growth"
+    for second in range(5):
+        assert not trigger.why(Sight(PROCESS, second, 100 * second, memory(7, 100 * second)))
+    assert not trigger.why(Sight(PROCESS, 5, 0, memory(500)))
+    assert trigger.why(Sight(PROCESS, 6, 0, memory(500))) == "grew by 493 B of anonymous memory in 1.00 s"
