@@ -84,9 +84,9 @@ def test_the_keys_lead_through_the_processes(tmp_path: Path, counted: Running, w
     with terminal(tmp_path, width, "top", "--interval", "0.2") as top:
         top.until(lambda text: "cat" in text and str(counted.process.pid) in text and "quit" in text)
         top.keys("?")
-        top.until(lambda text: "resident memory per live byte" in " ".join(text.replace("│", " ").split()))
+        top.until(lambda text: "memory of no file; per live byte" in " ".join(text.replace("│", " ").split()))
         top.keys("Escape")
-        top.until(lambda text: "history" in text and "resident memory" not in text)
+        top.until(lambda text: "history" in text and "per live byte" not in text)
         type_filter(top, "zzz")
         top.until(lambda text: "only zzz" in text and str(counted.process.pid) not in text)
         top.keys("Escape")

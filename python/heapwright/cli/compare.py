@@ -11,7 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
-from heapwright.cli import caveats, compared_replays, options, output, repeated_runs, runs_progress
+from heapwright.cli import (
+    caveats,
+    compared_moments,
+    compared_replays,
+    options,
+    output,
+    repeated_runs,
+    runs_progress,
+)
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
@@ -28,7 +36,8 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="A B",
-        help="Two recordings, two folders of repeated recordings, or two files of replay --json.",
+        help="Two recordings, two dumps of one process, two folders of repeated recordings, or two files of "
+        "replay --json.",
         show_default=False,
     ),
 ]
@@ -124,11 +133,13 @@ def compare(
         else:
             found = named
         sides = _recordings(found, (a_root, b_root), run or ["", ""])
+        unfit = {"--per": per, "--per-second": per_second, "--advice": advice, "--html": html}
+        if compared_moments.compare([side.traces for side in sides], unfit, top, forms):
+            return
         notes = _notes(sides, anyway)
-        loads = _per(per, per_second, sides)
         said = advised(sides[0].traces[0], replayed) if advice else ()
         with progress("reading calls") as step:
-            compared = load.compare(sides, loads, notes, step, html is not None, said)
+            compared = load.compare(sides, _per(per, per_second, sides), notes, step, html is not None, said)
             made = documents.make(compared)
     forms.show(
         made,

@@ -11,7 +11,7 @@ import typer
 from heapwright.cli import native_programs
 from heapwright.cli.attached_count import attached_only, count_attached
 from heapwright.cli.counted import Intervals
-from heapwright.cli.dump_triggers import make_triggers
+from heapwright.cli.dump_triggers import ends_among, make_triggers
 from heapwright.cli.errors import InputError
 from heapwright.cli.options import SIZE, TIME, Wide
 from heapwright.cli.output import hint, make_console, print_json
@@ -67,8 +67,8 @@ DumpWhen = Annotated[
     typer.Option(
         metavar="WHAT",
         help="With --sample: write the samples once to PROGRAM.PID.WHAT.heapwright at cgroup=90%, "
-        "pressure=20%, growth=100M/1min (of live bytes), anonymous=2G, anonymous-growth=100M/1min, oom and "
-        "others. Repeatable.",
+        "pressure=20%, growth=100M/1min (of live bytes), anonymous=2G, anonymous-growth=100M/1min, oom, "
+        "failed (heap call), exit, abort, sigterm and others. Repeatable.",
     ),
 ]
 Room = Annotated[
@@ -148,10 +148,9 @@ def _sampling(
         raise InputError("--room takes 1M or more")
     if max(mean_bytes, room_bytes) > _MOST_BYTES:
         raise InputError("--sample and --room take 1T or less")
-    triggers = make_triggers(dump_above, dump_when)
-    return Sampling(
-        native_programs.find(), mean_bytes, room_bytes, Dumper(triggers, say) if triggers else None
-    )
+    triggers, ends = make_triggers(dump_above, dump_when), ends_among(dump_when)
+    dumper = Dumper(triggers, say, ends) if triggers or ends else None
+    return Sampling(native_programs.find(), mean_bytes, room_bytes, dumper)
 
 
 def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_json: bool, wide: bool) -> int:
@@ -175,11 +174,11 @@ def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_js
     if as_json:
         print_json(document)
     else:
-        _print(document, wide)
+        _print(document, run.kept_of, wide)
     return code
 
 
-def _print(document: dict[str, Any], wide: bool) -> None:
+def _print(document: dict[str, Any], kept_of: int, wide: bool) -> None:
     # On stderr: the program's own stdout stays as it is.
     console = make_console(wide, to_stderr=True)
     for note in document["notes"]:
@@ -187,7 +186,10 @@ def _print(document: dict[str, Any], wide: bool) -> None:
     if not document["processes"]:
         return
     show.show_all(document, console)
-    say("next: heapwright record shows which call sites make these calls")
+    if kept_of:
+        say(f"next: heapwright dump {kept_of} writes the samples, which are kept until then")
+    else:
+        say("next: heapwright record shows which call sites make these calls")
 
 
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.errors import InputError
 from heapwright.live import memory_limits
-from heapwright.live.triggers import KINDS, LIVE, Cgroup, Growth, Level, Oom, Pressure, Resident, Trigger
+from heapwright.live.triggers import (
+    ENDS,
+    KINDS,
+    LIVE,
+    Cgroup,
+    Failed,
+    Growth,
+    Level,
+    Oom,
+    Pressure,
+    Resident,
+    Trigger,
+)
 
 _LEAST_GROWTH_NS = 10**9
 
@@ -21,11 +33,18 @@ def make_triggers(above_bytes: int | None, when: Sequence[str]) -> list[Trigger]
     if above_bytes:
         triggers.append(Resident(above_bytes))
     for text in when:
+        if text in ENDS:
+            continue
         trigger = _trigger(text)
         if any(trigger.name == other.name for other in triggers):
             raise InputError(f"--dump-when has {trigger.name} twice; give each once")
         triggers.append(trigger)
     return triggers
+
+
+def ends_among(when: Sequence[str]) -> list[str]:
+    """The ends of the program at which samples are written, each once."""
+    return [kind for kind in ENDS if kind in when]
 
 
 def _trigger(text: str) -> Trigger:
@@ -49,10 +68,12 @@ def _trigger(text: str) -> Trigger:
         return Level(kind, parse_size(f"--dump-when {kind}", value))
     if text == "oom":
         return Oom()
+    if text == Failed.name:
+        return Failed()
     others = ", ".join(one for one in KINDS if one != "anonymous")
     raise InputError(
         f"--dump-when takes cgroup=90%, pressure=20%, growth=100M/1min, anonymous=2G (or {others}), "
-        f"anonymous-growth=100M/1min or oom, not '{text}'"
+        f"anonymous-growth=100M/1min, oom, failed, {', '.join(ENDS)}, not '{text}'"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from heapwright.cli import info_schema, output_schemas
 from heapwright.compare import schema as compare
+from heapwright.compare.moments import schema as compare_moments
 from heapwright.compare.replays import schema as compare_replays
 from heapwright.explain import brief_schema
 from heapwright.explain import schema as explain
@@ -24,6 +25,7 @@ from heapwright.trial import schema as trial
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "brief": brief_schema.schema,
     "compare": compare.schema,
+    "compare-moments": compare_moments.schema,
     "compare-replays": compare_replays.schema,
     "count": live.count_schema,
     "explain": explain.schema,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from heapwright.live.page import Page, PageError
-from heapwright.live.pages import find_pages
+from heapwright.live.pages import Found, find_pages
 from heapwright.live.processes import find_by_name, find_process, may_be_process
 
 _HOW = "start it with heapwright count -- PROGRAM, or see heapwright count --pid"
@@ -18,10 +18,26 @@ def name_of(page: Page) -> str:
     return process.name if process else ""
 
 
+def pages_called(wanted: str) -> list[Page]:
+    """The pages of the processes with this id or name."""
+    return _called(wanted, find_pages())
+
+
+def _called(wanted: str, found: Found) -> list[Page]:
+    """By their own name, else by the kernel's, which programs change and which has 15 letters at most."""
+    same = [page for page in found.pages if wanted in (str(page.process), name_of(page))]
+    return same or [page for page in found.pages if _kernels_name(page.process) == wanted[:15]]
+
+
+def _kernels_name(number: int) -> str:
+    process = find_process(number)
+    return process.name if process else ""
+
+
 def choose(wanted: str) -> Page:
     """The page of one living process, preferably that of calls. PageError: there is none, or several."""
     found = find_pages()
-    same = [page for page in found.pages if wanted in (str(page.process), name_of(page))]
+    same = _called(wanted, found)
     ids = sorted({page.process for page in same})
     if len(ids) > 1:
         raise PageError(f"{len(ids)} processes are called {wanted}; give an id: {ids[0]}, {ids[1]} …")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from heapwright.live import profiles
+from heapwright.live import kept_samples, profiles
 from heapwright.live.layout import PAGE_OF_CALLS_BYTES
 from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, Page
@@ -32,8 +32,6 @@ _LOOK_S = 0.1
 # The first look at processes' memory; further ones come with the collecting.
 _FIRST_LOOK_S = 0.25
 _LEAST_FREE_BYTES = 64 << 10
-# The exit code of a collector whose program was killed by SIGKILL.
-_KILLED = 128 + signal.SIGKILL
 
 
 class Counted(NamedTuple):
@@ -57,6 +55,8 @@ class CountedRun:
         self._courses = Courses(is_whole=True)
         self._sampling = sampling
         self._killed_by = 0
+        self._terminating: list[int] = []
+        self.kept_of = 0  # the process whose samples are kept, once it has ended
         # Our own heap, if the program uses it, then counts its locks' collisions as well.
         environment = (
             {"HEAPWRIGHT_HEAP_COUNTERS": "1"}
@@ -82,8 +82,8 @@ class CountedRun:
             with self._passing_signals_on():
                 self._watch(descriptor, interval_s, at_interval)
                 code = self._program.wait()
-            if self._sampling and self._sampling.dumper and code == _KILLED:
-                self._sampling.dumper.look_at_ended()
+            if self._sampling:
+                self._keep_samples(self._sampling, code)
         finally:
             os.close(descriptor)
             profiles.remove_ended()
@@ -91,6 +91,16 @@ class CountedRun:
         self._killed_by = -code if self._sampling and code < 0 else 0
         self.wall_ns = time.monotonic_ns() - self._begin_ns
         return code if code >= 0 else 128 - code
+
+    def _keep_samples(self, sampling: Sampling, code: int) -> None:
+        """What conditions want written; else they are kept for dump."""
+        self._collect()
+        if sampling.dumper and sampling.dumper.look_at_end(code, self._ended):
+            return
+        kept = [page.process for page in self._ended if kept_samples.keep(page)]
+        kept_samples.remove_old()
+        if kept:
+            self.kept_of = kept[0]
 
     def _watch(self, descriptor: int, interval_s: float, at_interval: Callable[[CountedRun], None]) -> None:
         dumper = self._sampling.dumper if self._sampling else None
@@ -102,6 +112,9 @@ class CountedRun:
             is_due = time.monotonic() >= collect_s
             if dumper or is_due:
                 living = self._collect()
+            if dumper and self._terminating:
+                dumper.look_at_signal(living)
+                self._pass_on(self._terminating.pop())
             if dumper:
                 dumper.look(living)
             if is_due:
@@ -115,9 +128,13 @@ class CountedRun:
     def _passing_signals_on(self) -> Iterator[None]:
         """Ctrl-C reaches the program directly; signals sent only to this process are passed on."""
 
+        dumper = self._sampling.dumper if self._sampling else None
+
         def pass_on(number: int, _frame: FrameType | None) -> None:
-            with suppress(OSError):
-                self._program.send_signal(number)
+            if number == signal.SIGTERM and dumper and "sigterm" in dumper.ends:
+                self._terminating = [number]  # at the next look
+            else:
+                self._pass_on(number)
 
         before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
         before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
@@ -126,6 +143,10 @@ class CountedRun:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _pass_on(self, number: int) -> None:
+        with suppress(OSError):
+            self._program.send_signal(number)
 
     def notes(self) -> list[str]:
         """What was not counted, if known, and why; what happened to the samples."""

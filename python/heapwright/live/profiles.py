@@ -88,6 +88,19 @@ def profile_of(process: int) -> Iterator[Profile]:
 @contextmanager
 def ended_profile(process: int, start_ticks: int) -> Iterator[Profile]:
     """Of one that has ended, before remove_ended(): its collector has put the end mark."""
+    with opened_whole(ended_file(process, start_ticks)) as profile:
+        yield profile
+
+
+@contextmanager
+def opened_whole(path: Path) -> Iterator[Profile]:
+    """A file with an end mark. NoProfileError: it is gone, or another user's."""
+    with _opened_file(path) as file:
+        yield Profile(file, os.fstat(file.fileno()).st_size, b"")
+
+
+def ended_file(process: int, start_ticks: int) -> Path:
+    """Of a process that has ended, before remove_ended(). NoProfileError: it left none."""
     images = [
         (file.image, file.path)
         for file in _files()
@@ -95,8 +108,7 @@ def ended_profile(process: int, start_ticks: int) -> Iterator[Profile]:
     ]
     if not images:
         raise NoProfileError(f"process {process} left no samples")
-    with _opened_file(max(images)[1]) as file:
-        yield Profile(file, os.fstat(file.fileno()).st_size, b"")
+    return max(images)[1]
 
 
 def copy_profile(process: int) -> bytes:

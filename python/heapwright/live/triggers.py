@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from heapwright.live import memory_limits
@@ -21,6 +23,7 @@ class Sight(NamedTuple):
     time_s: float  # of any clock that does not run backwards
     live_bytes: int | None  # None: its allocator does not tell
     memory: Memory | None = None  # None: it ends just now
+    failed: int = 0  # heap calls that failed so far
 
     def level(self, kind: str) -> int | None:
         """Bytes of one of KINDS."""
@@ -57,6 +60,25 @@ class Resident:
     def why(self, sight: Sight) -> str:
         """Its name is the option's, which is older than the others."""
         return "passed --dump-above" if (sight.level("resident") or 0) > self._above_bytes else ""
+
+
+class Failed:
+    """A heap call failed: malloc returned null, or new threw std::bad_alloc."""
+
+    name = "failed"
+    keeps_killed = False
+
+    def why(self, sight: Sight) -> str:
+        """The first of them, a tenth of a second later."""
+        return f"had {units.counted(sight.failed, 'failed heap call')}" if sight.failed else ""
+
+
+# What is asked when the program has ended, with the code of its end as in a shell; all samples are there.
+ENDS: Mapping[str, Callable[[int], str]] = {
+    "exit": lambda code: f"ended with code {code}",
+    "abort": lambda code: "aborted" if code == 128 + signal.SIGABRT else "",
+    "sigterm": lambda code: "ended by SIGTERM" if code == 128 + signal.SIGTERM else "",
+}
 
 
 class Level:

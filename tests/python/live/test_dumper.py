@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from heapwright.live import sampling
 from heapwright.live.page import Page, read_page
 from heapwright.live.profiles import NoProfileError, NoSamplesYetError, Profile
 from heapwright.live.sampling import Dumper
-from heapwright.live.triggers import Sight
+from heapwright.live.triggers import Failed, Sight
 
 
 class Always:
@@ -107,3 +107,56 @@ def test_a_file_that_has_no_room_is_taken_away(looked: Looked, monkeypatch: pyte
     monkeypatch.setattr(Profile, "copy_to", full)
     assert looked.looks(profile()) == []
     assert looked.said[0].endswith("is not written: no space left on device")
+
+
+class Ended:
+    """Samples of an ended process, in a dumper that is asked at the end."""
+
+    def __init__(self, looked: Looked, monkeypatch: pytest.MonkeyPatch, *ends: str) -> None:
+        self.kinds: list[str] = []
+        monkeypatch.setattr(sampling, "ended_profile", lambda *_: nullcontext(profile()))
+        self._looked = looked
+        self.dumper = Dumper([Failed()], looked.said.append, ends)
+
+    def at(self, code: int, failed: int = 0) -> list[str]:
+        calls = self._looked.page.calls
+        assert calls is not None
+        page = self._looked.page._replace(calls=calls._replace(failed=failed))
+        before = set(self._looked.folder.iterdir())
+        is_written = self.dumper.look_at_end(code, [page])
+        found = sorted(path.name.split(".")[-2] for path in set(self._looked.folder.iterdir()) - before)
+        assert is_written == bool(found)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("code", "failed", "kinds"),
+    [
+        (0, 0, ["exit"]),
+        (134, 0, ["abort", "exit"]),
+        (143, 0, ["exit", "sigterm"]),
+        (134, 2, ["abort", "exit", "failed"]),
+        (1, 2, ["exit", "failed"]),
+    ],
+)
+def test_each_end_has_its_files(
+    looked: Looked, monkeypatch: pytest.MonkeyPatch, code: int, failed: int, kinds: list[str]
+) -> None:
+    assert Ended(looked, monkeypatch, "exit", "abort", "sigterm").at(code, failed) == kinds
+
+
+def test_an_end_that_was_not_asked_for_writes_nothing(
+    looked: Looked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Ended(looked, monkeypatch, "abort").at(0) == []
+    assert Ended(looked, monkeypatch).at(134) == []
+
+
+def test_what_was_written_at_the_signal_is_not_written_again(
+    looked: Looked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Ended(looked, monkeypatch, "sigterm")
+    looked.answers = [profile()]
+    ended.dumper.look_at_signal([looked.page])
+    assert "gets SIGTERM" in looked.said[0]
+    assert ended.at(143) == []
