@@ -10,6 +10,7 @@
 #include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
 #include "tracee/process_status.hpp"
+#include "unwind/find_interpreter.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -101,35 +102,16 @@ class Planner {
     return 0;
   }
 
-  // As record/python.cpp does in its own process.
   void find_interpreter(const std::vector<Module>& modules) {
-    constexpr std::uint64_t most_stated_bytes = 1024;
+    const auto read = [&](std::uint64_t address, void* to, std::size_t bytes) {
+      return memory_.read_some(address, to, bytes) == bytes;
+    };
     for (const Module& module : modules) {
-      const auto runtime = find_symbol(memory_, module, "_PyRuntime");
-      if (!runtime) continue;
-      const auto at = [&](const char* name) {
+      const auto find = [&](const char* name) {
         const auto symbol = find_symbol(memory_, module, name);
-        return symbol ? symbol->address : 0;
+        return symbol ? unwind::SymbolPlace{symbol->address, symbol->size} : unwind::SymbolPlace{};
       };
-      const std::uint64_t version = at("Py_Version");
-      std::vector<std::uint64_t> stated(most_stated_bytes / sizeof(std::uint64_t));
-      memory_.read_some(runtime->address, stated.data(), std::min(runtime->size, most_stated_bytes));
-      const unwind::python::Layout* const layout =
-          version == 0 ? nullptr
-                       : unwind::python::find_layout(memory_.value_at<std::uint64_t>(version), stated.data(),
-                                                     runtime->size);
-      unwind::Interpreter found{
-          .code_type = at("PyCode_Type"),
-          .text_type = at("PyUnicode_Type"),
-          .bytes_type = at("PyBytes_Type"),
-          .own_thread_state = reinterpret_cast<void* (*)()>(at("PyGILState_GetThisThreadState"))};
-      const bool is_whole = found.code_type != 0 && found.text_type != 0 && found.bytes_type != 0 &&
-                            found.own_thread_state != nullptr;
-      if (layout == nullptr || !is_whole) continue;
-      found.layout = *layout;
-      found.runtime = runtime->address;
-      plan_.interpreter = found;
-      return;
+      if (unwind::find_interpreter(find, read, plan_.interpreter)) return;
     }
   }
 

@@ -16,6 +16,9 @@ struct Interpreter {
   std::uint64_t code_type = 0;
   std::uint64_t text_type = 0;
   std::uint64_t bytes_type = 0;
+  // _PyEval_EvalFrameDefault
+  std::uint64_t loop_begin = 0;
+  std::uint64_t loop_bytes = 0;
   python::Layout layout{};
   void* (*own_thread_state)() = nullptr;  // PyGILState_GetThisThreadState: reads what the thread has stored
   // Set last; nullptr: stacks have no frames of it.

@@ -24,11 +24,11 @@ std::uint64_t mixed(std::uint64_t value) {
 std::uint64_t identity_of(const Interpreter& in, std::uint64_t code) {
   const auto at = [code](std::uint64_t offset) { return load_word(code + offset); };
   return code * 0x9e3779b97f4a7c15ULL + at(python::object_size) * 0xbf58476d1ce4e5b9ULL +
-         at(python::code_consts) * 0x94d049bb133111ebULL + at(python::code_names) * 0xff51afd7ed558ccdULL +
+         at(in.layout.code_consts) * 0x94d049bb133111ebULL +
+         at(in.layout.code_names) * 0xff51afd7ed558ccdULL +
          at(in.layout.code_first_line) * 0xc4ceb9fe1a85ec53ULL +
-         at(python::code_file) * 0x9fb21c651e98df25ULL +
-         at(python::code_qualified_name) * 0xa0761d6478bd642fULL +
-         at(python::code_line_table) * 0xe7037ed1a0b428dbULL;
+         at(in.layout.code_file) * 0x9fb21c651e98df25ULL + at(in.layout.code_name) * 0xa0761d6478bd642fULL +
+         at(in.layout.code_line_table) * 0xe7037ed1a0b428dbULL;
 }
 
 // 0 is a free slot.
@@ -81,22 +81,30 @@ std::uint64_t function_of(const Interpreter& in, PythonTables& tables, std::uint
   if (index >= session::max_python_functions) return 0;
   PythonFunction& function = tables.functions[index];
   const bool is_named =
-      copy_python_text(in, load_word(code + python::code_qualified_name), function.name, sizeof function.name,
+      copy_python_text(in, load_word(code + in.layout.code_name), function.name, sizeof function.name,
                        false) &&
-      copy_python_text(in, load_word(code + python::code_file), function.file, sizeof function.file, true);
+      copy_python_text(in, load_word(code + in.layout.code_file), function.file, sizeof function.file, true);
   const std::uint64_t number = is_named ? index + 1 : unnamed;
   place.store(number << 32, std::memory_order_release);
   return number;
 }
 
 std::uint32_t line_at(const Interpreter& in, std::uint64_t code, std::uint64_t instruction) {
-  const std::uint64_t table = load_word(code + python::code_line_table);
+  const std::uint64_t table = load_word(code + in.layout.code_line_table);
   if (!is_of_type(table, in.bytes_type)) return 0;
   const auto first_line = static_cast<std::uint32_t>(load_word(code + in.layout.code_first_line));
+  const auto* const entries = reinterpret_cast<const std::uint8_t*>(table + python::bytes_content);
+  const std::uint64_t bytes = load_word(table + python::object_size);
   const auto offset = static_cast<std::int64_t>(instruction - (code + in.layout.code_instructions));
-  return line_of_unit(reinterpret_cast<const std::uint8_t*>(table + python::bytes_content),
-                      load_word(table + python::object_size), first_line,
-                      offset / static_cast<std::int64_t>(python::instruction_bytes));
+  switch (in.layout.lines) {
+    case python::Lines::steps:
+      return line_by_steps(entries, bytes, first_line, offset);
+    case python::Lines::ranges:  // the frame counts instructions, the table bytes
+      return line_by_ranges(entries, bytes, first_line, offset * 2);
+    case python::Lines::locations:
+      break;
+  }
+  return line_of_unit(entries, bytes, first_line, offset / 2);
 }
 
 [[gnu::noinline, gnu::cold]] std::uint32_t add_position(const Interpreter& in, PythonTables& tables,
@@ -213,6 +221,33 @@ std::uint32_t line_of_unit(const std::uint8_t* table, std::uint64_t bytes, std::
     if (unit < end) return has_line && line > 0 && !lines.is_cut ? static_cast<std::uint32_t>(line) : 0;
   }
   return 0;
+}
+
+std::uint32_t line_by_ranges(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
+                             std::int64_t offset) noexcept {
+  constexpr std::int8_t no_line = -128;
+  if (offset < 0) return first_line;
+  std::int64_t line = first_line;
+  std::int64_t end = 0;
+  for (std::uint64_t at = 0; at + 1 < bytes; at += 2) {
+    const auto change = static_cast<std::int8_t>(table[at + 1]);
+    end += table[at];
+    if (change != no_line) line += change;
+    if (offset < end) return change == no_line || line < 0 ? 0 : static_cast<std::uint32_t>(line);
+  }
+  return 0;
+}
+
+std::uint32_t line_by_steps(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
+                            std::int64_t offset) noexcept {
+  std::int64_t line = first_line;
+  std::int64_t begin = 0;
+  for (std::uint64_t at = 0; at + 1 < bytes; at += 2) {
+    begin += table[at];
+    if (begin > offset) break;
+    line += static_cast<std::int8_t>(table[at + 1]);
+  }
+  return line < 0 ? 0 : static_cast<std::uint32_t>(line);
 }
 
 bool copy_python_text(const Interpreter& in, std::uint64_t text, char* to, std::uint32_t room,

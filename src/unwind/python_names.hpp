@@ -20,16 +20,21 @@ std::uint32_t find_python_position(const Interpreter& interpreter, std::uint64_t
                                    std::uint64_t instruction) noexcept;
 
 // Of a live code object: tells it from one that was at its address before, as far as what it points to does.
-inline std::uint64_t python_stamp(std::uint64_t code) {
-  return load_word(code + python::code_line_table) * 0xe7037ed1a0b428dbULL +
-         load_word(code + python::code_qualified_name) * 0xa0761d6478bd642fULL +
-         load_word(code + python::code_consts) * 0xff51afd7ed558ccdULL;
+inline std::uint64_t python_stamp(const python::Layout& layout, std::uint64_t code) {
+  return load_word(code + layout.code_line_table) * 0xe7037ed1a0b428dbULL +
+         load_word(code + layout.code_name) * 0xa0761d6478bd642fULL +
+         load_word(code + layout.code_consts) * 0xff51afd7ed558ccdULL;
 }
 
 // By a code object's table of lines (Objects/locations.md of CPython 3.11 and later); 0: it has none.
 // `unit`: the instruction's number; -1: before the first.
 std::uint32_t line_of_unit(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
                            std::int64_t unit) noexcept;
+// The same of older tables (Objects/lnotab_notes.txt of CPython 3.9 and 3.10), by the instruction's offset.
+std::uint32_t line_by_ranges(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
+                             std::int64_t offset) noexcept;
+std::uint32_t line_by_steps(const std::uint8_t* table, std::uint64_t bytes, std::uint32_t first_line,
+                            std::int64_t offset) noexcept;
 
 // Writes a str as UTF-8, cut to `room` with its end or its beginning kept; false: not a text as it should be.
 bool copy_python_text(const Interpreter& interpreter, std::uint64_t text, char* to, std::uint32_t room,
