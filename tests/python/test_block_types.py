@@ -2,8 +2,10 @@
 """What the names of a stack, and of a virtual table, say of a block; names as compilers wrote them."""
 
 import pytest
-from heapwright.model.block_types import of_stack, of_virtual_table
+from heapwright.model.block_types import of_all_stacks, of_stack, of_virtual_table
 from heapwright.model.symbols import Location
+from hypothesis import given
+from hypothesis import strategies as st
 
 STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 PAIR = f"std::pair<{STRING} const, Plain>"
@@ -72,6 +74,28 @@ def of_functions(*functions: str) -> str:
 )  # fmt: skip
 def test_names_of_a_stack_tell_the_type(functions: list[str], expected: str) -> None:
     assert of_functions(*functions) == expected
+
+
+NAMES = [
+    "main",
+    "operator new(unsigned long)",
+    "std::__new_allocator<Plain>::allocate(unsigned long)",
+    "std::_Vector_base<Plain, std::allocator<Plain> >::_M_allocate(unsigned long)",
+    f"{STRING}::_M_mutate(unsigned long, unsigned long)",
+    "std::__throw_bad_alloc()",
+]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.lists(st.sampled_from(NAMES), max_size=3)), max_size=30))
+def test_all_stacks_at_once_are_as_each_alone(rows: list[tuple[int, list[str]]]) -> None:
+    parents = [0, *(min(parent, number) for number, (parent, _) in enumerate(rows))]
+    frames = [0, *range(len(rows))]
+
+    def locations(frame: int) -> list[Location]:
+        return [Location(name, "", 0, False, "") for name in rows[frame][1]]
+
+    each = [of_stack(stack, parents, frames, locations) for stack in range(len(parents))]
+    assert of_all_stacks(parents, frames, locations) == each
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("explain --thread 9 {trace}",
          "--thread 9 matches none of the 2 threads; use a number from heapwright info, or a name (main, worker)"),
         ("explain --site-depth 0 {trace}", "--site-depth takes a number of at least 1"),
+        ("explain --by line {trace}", "--by takes site or type, not 'line'"),
+        ("explain --by type --html page.html {trace}", "--by type prints tables: omit --html"),
+        ("explain --by type --question cause {trace}",
+         "--by type is for the questions peak, leaks, volume, calls, temporaries, time, lifetimes, overhead: "
+         "omit cause"),
         ("explain --debug-root {folder}/no {trace}", "--debug-root {folder}/no is not a folder"),
         ("sql {trace} {{select sise from event}}", "unknown column sise; did you mean size?"),
         ("sql {trace} {{select e.sise from event e}}", "unknown column sise; did you mean size?"),

@@ -153,3 +153,13 @@ def test_a_time_with_its_unit_ends_a_recording(command: Command, tmp_path: Path)
     result = command(*line, "--", "sleep", "1")
     assert result.code == 0, result.err
     assert heapwright.open(tmp_path / "x.heapwright").end.time_ns < 900_000_000
+
+
+def test_by_type_the_texts_of_strings_are_one_row(command: Command) -> None:
+    assert command("record", "--output", "it.heapwright", "--", PROGRAM).code == 3
+    said = command("explain", "--by", "type", "--question", "volume", "--json", "it.heapwright")
+    rows = {row["name"]: row for row in json.loads(said.out)["questions"]["volume"]["sites"]}
+    # Of each round one text is moved and one may be copied.
+    assert 100 <= rows["text of std::string"]["allocations"] <= 200
+    assert rows["elements of std::vector<std::string>"]["allocations"] == 8  # it doubles
+    assert any(name.endswith("call_sites.cpp:11") for name in rows), "malloc's block has no type"

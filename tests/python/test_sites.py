@@ -326,3 +326,20 @@ def test_every_stack_has_a_site_and_equal_paths_are_one_site(tree: list[tuple[in
     assert set(sites.site_of_stack) == set(range(len(sites)))
     assert len({site.path for site in sites}) == len(sites)
     assert all(1 <= len(site.path) <= depth for site in sites)
+
+
+def test_blocks_of_a_type_are_one_group() -> None:
+    functions = [
+        ["main"],
+        ["load"],
+        ["store"],
+        ["std::__new_allocator<Plain>::allocate(unsigned long)"],
+        ["operator new(unsigned long)!libstdc++.so.6"],
+        ["malloc!libc.so.6"],
+    ]
+    # main → load → allocator → malloc; main → store → allocator → malloc; main → store → malloc
+    parents, frames = [0, 1, 2, 3, 1, 5, 6, 5], [0, 1, 3, 5, 2, 3, 5, 5]
+    found = names(parents, frames, functions, by_type=True)
+    assert found[3] == found[6] == "Plain"
+    assert found[7] == "store [app]"
+    assert names(parents, frames, functions)[3] == "load [app]"

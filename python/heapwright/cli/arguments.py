@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from heapwright.cli.errors import InputError
 from heapwright.model import NO_LIMIT, Filter, SiteOptions, Trace
@@ -131,12 +131,38 @@ def make_filter(
     return chosen
 
 
-def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str] | None) -> SiteOptions:
+# Questions whose rows may stand for types: they say nothing of code.
+_OF_TYPES = ("peak", "leaks", "volume", "calls", "temporaries", "time", "lifetimes", "overhead")
+_SHOWN_OF_TYPES = ("peak", "leaks", "volume", "temporaries")
+_NOT_OF_TYPES = ("html", "browse", "tree", "brief", "full_stacks", "check")
+
+
+def questions_by(by: str, given: Mapping[str, Any], questions: Sequence[str]) -> Sequence[str]:
+    """The questions to show for --by; given: the other options. InputError: they do not fit."""
+    if by not in ("site", "type"):
+        raise InputError(f"--by takes site or type, not '{by}'")
+    if by == "site":
+        return questions
+    for name in _NOT_OF_TYPES:
+        if given[name]:
+            raise InputError(f"--by type prints tables: omit --{name.replace('_', '-')}")
+    for name in questions:
+        if name not in _OF_TYPES:
+            raise InputError(f"--by type is for the questions {', '.join(_OF_TYPES)}: omit {name}")
+    return questions or _SHOWN_OF_TYPES
+
+
+def make_site_options(
+    depth: int, full_stacks: bool, skip: Sequence[str] | None, by: str = "site"
+) -> SiteOptions:
     """Checks the grouping options."""
     if depth < 1:
         raise InputError("--site-depth takes a number of at least 1")
     return SiteOptions(
-        depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip or ())
+        depth,
+        full_stacks,
+        tuple(checked_pattern("--skip", pattern) for pattern in skip or ()),
+        by_type=by == "type",
     )
 
 

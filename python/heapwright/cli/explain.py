@@ -12,7 +12,7 @@ import typer
 
 from heapwright import explain as explaining
 from heapwright.cli import options
-from heapwright.cli.arguments import make_filter, make_site_options, open_trace
+from heapwright.cli.arguments import make_filter, make_site_options, open_trace, questions_by
 from heapwright.cli.browsing import browse as browse_trees
 from heapwright.cli.browsing import check_browse
 from heapwright.cli.errors import InputError
@@ -159,6 +159,7 @@ def explain(
     site_depth: options.SiteDepth = 1,
     full_stacks: options.FullStacks = False,
     skip: options.Skip = None,
+    by: options.By = "site",
     known_allocators: KnownAllocators = False,
     debug_root: options.DebugRoot = None,
     html: options.Page = None,
@@ -180,11 +181,13 @@ def wanted_of(given: Mapping[str, Any]) -> ReportOptions:
     _check_json(json, given["over_time"], given["brief"], tree)
     check_page(given["html"], given["force"], json)
     check_browse(given)
+    questions = questions_by(given["by"], given, questions)
     known = read_suppressions(given["suppressions"])
     shown = make_tree(tree, given["measure"], given["min_share"])
     limit, at, wide = given["memory_limit"], given["at"], given["wide"]
     wanted = make_report_options(top, questions, json, wide, shown, known, limit, at, given["all_"])
-    return wanted._replace(over_time=given["over_time"], brief=given["brief"], is_checked=given["check"])
+    is_checked = False if given["by"] == "type" else given["check"]
+    return wanted._replace(over_time=given["over_time"], brief=given["brief"], is_checked=is_checked)
 
 
 def explain_file(file: Path, wanted: ReportOptions, given: Mapping[str, Any]) -> None:
@@ -204,7 +207,7 @@ def explain_file(file: Path, wanted: ReportOptions, given: Mapping[str, Any]) ->
         trace = open_trace(file, debug_root)
     wanted = wanted._replace(replayed=read_replayed(given["replayed"], trace))
     chosen = make_filter(trace, **{name: given[name] for name in _FILTERS})
-    sites = make_site_options(given["site_depth"], given["full_stacks"], given["skip"])
+    sites = make_site_options(given["site_depth"], given["full_stacks"], given["skip"], given["by"])
     if given["browse"]:
         browse_trees(trace, chosen, sites, wanted)
         return

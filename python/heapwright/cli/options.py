@@ -113,6 +113,13 @@ Skip = Annotated[
         help="Functions or libraries that are no call sites: their callers are, as through them. Repeatable.",
     ),
 ]
+By = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT",
+        help="What rows stand for: site, or type: C++ types, where the names in a stack state one.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Wide = Annotated[
     bool,

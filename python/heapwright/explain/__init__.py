@@ -80,7 +80,8 @@ NAMES: tuple[str, ...] = tuple(question.name for question in QUESTIONS)
 
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
     """The whole document: summary, answers to the named questions, and the tree if requested."""
-    found, missing = _answers(report)
+    # What other questions advise is about code.
+    found, missing = _answers(report, names if report.sites.is_by_type else NAMES)
     answered = [question for question in QUESTIONS if question.name in found]
     for question in answered:
         details.complete(report, question.paths, found[question.name])
@@ -108,11 +109,13 @@ def answers(report: Report, names: Sequence[str]) -> dict[str, Answer]:
     return {question.name: question.answer(report) for question in QUESTIONS if question.name in names}
 
 
-def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
-    """Questions that the installed packages can answer, and a line for each that they cannot."""
+def _answers(report: Report, names: Sequence[str]) -> tuple[dict[str, Answer], list[str]]:
+    """Those questions that the installed packages can answer, and a line for each that they cannot."""
     found: dict[str, Answer] = {}
     missing = []
     for question in QUESTIONS:
+        if question.name not in names:
+            continue
         try:
             found[question.name] = question.answer(report)
         except MissingPackageError as error:

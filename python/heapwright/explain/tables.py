@@ -10,10 +10,17 @@ from heapwright.explain import estimates, nested_words
 from heapwright.explain.report import Answer, Report
 from heapwright.model import Site, SiteFacts
 from heapwright.model.names import short_name
+from heapwright.model.sites import OF_TYPE
 from heapwright.report import terminal, units, widgets
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
-_CALL_SITE = Column("name", TEXT, "call site", text=lambda row, _: row["name"] + nested_words.beside(row))
+
+def _heading(answer: Answer) -> str:
+    has_types = any(row.get("library") == OF_TYPE for row in answer.get("sites", ()))
+    return "type, or call site" if has_types else "call site"
+
+
+_CALL_SITE = Column("name", TEXT, _heading, text=lambda row, _: row["name"] + nested_words.beside(row))
 
 
 def sites(

@@ -62,6 +62,21 @@ class BlockTypes:
         return self._by_stack[stack]
 
 
+def of_all_stacks(
+    parents: Sequence[int], frames: Sequence[int], locations: Callable[[int], Iterable[Location]]
+) -> list[str]:
+    """of_stack() of each stack. Callers have lower numbers than their callees."""
+    said = {frame: _said(locations(frame)) for frame in set(frames[1:])}
+    found = [("", "")]
+    for parent, frame in zip(parents[1:], frames[1:], strict=True):
+        container, allocated, is_end = said[frame]
+        if not container and not is_end:
+            outer = found[parent]
+            container, allocated = outer[0], allocated or outer[1]
+        found.append((container, allocated))
+    return [container or allocated for container, allocated in found]
+
+
 def of_virtual_table(name: str) -> str:
     """A class with virtual functions, as people write it."""
     return _container(qualified_parts(name)) or short_type(name)
@@ -73,20 +88,30 @@ def of_stack(
     """What the names of a stack say; "" = nothing. locations: of a frame, innermost first."""
     allocated = ""
     while stack:
-        for location in locations(frames[stack]):
-            if not is_plumbing(location):
-                return allocated
-            if is_allocator(location):
-                continue
-            parts = qualified_parts(location.function)
-            if parts[0][0] not in _LIBRARY:
-                continue
-            found = _container(parts)
-            if found:
-                return found
-            allocated = allocated or _allocated(parts)
+        container, said, is_end = _said(locations(frames[stack]))
+        allocated = allocated or said
+        if container or is_end:
+            return container or allocated
         stack = parents[stack]
     return allocated
+
+
+def _said(locations: Iterable[Location]) -> tuple[str, str, bool]:
+    """What a frame says: a part of a container, what was allocated, whether outer frames say nothing more."""
+    allocated = ""
+    for location in locations:
+        if not is_plumbing(location):
+            return "", allocated, True
+        if is_allocator(location):
+            continue
+        parts = qualified_parts(location.function)
+        if parts[0][0] not in _LIBRARY:
+            continue
+        container = _container(parts)
+        if container:
+            return container, allocated, True
+        allocated = allocated or _allocated(parts)
+    return "", allocated, False
 
 
 def _container(parts: list[tuple[str, list[str]]]) -> str:

@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from heapwright.model import libraries, native, nested
+from heapwright.model import block_types, libraries, native, nested
 from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import RUNTIMES_CODE, Location, Symbols
@@ -32,6 +32,7 @@ FRAME_NO_TABLES = 0xFFFFFFF3
 FRAME_NO_OBJECT = 0xFFFFFFF4
 FRAME_BY_FRAME_POINTER = 0xFFFFFFF5
 
+OF_TYPE = "(type)"  # the library of what stands for a type
 NO_STACK = Location("(no stack was captured)", "", 0, False, "")
 _TRUNCATED = Location("(the stack could not be unwound)", "", 0, False, "")
 _TABLE_FULL = Location("(the recorder's stack table was full)", "", 0, False, "")
@@ -65,11 +66,13 @@ class SiteOptions(NamedTuple):
     depth: number of non-plumbing locations that identify a site.
     full_stacks: every stack is its own site.
     skip: further plumbing, matched against functions and libraries.
+    by_type: blocks of which the C++ type is known are grouped by it, wherever they are allocated.
     """
 
     depth: int = 1
     full_stacks: bool = False
     skip: tuple[str, ...] = ()
+    by_type: bool = False
 
 
 class Site(NamedTuple):
@@ -86,6 +89,11 @@ class Site(NamedTuple):
         return self.path[0]
 
     @property
+    def is_type(self) -> bool:
+        """Whether it stands for a C++ type, wherever that is allocated."""
+        return self.location.library == OF_TYPE
+
+    @property
     def where(self) -> str:
         """file:line, or the library if lines are not known."""
         return self.location.place or self.location.library
@@ -96,6 +104,8 @@ class Site(NamedTuple):
 
 def describe(location: Location) -> str:
     """The location in one line."""
+    if location.library == OF_TYPE:
+        return location.function
     if location.file:
         return f"{location.function} {location.place}"
     if location.library and not location.function.startswith(f"{location.library}+"):
@@ -106,7 +116,7 @@ def describe(location: Location) -> str:
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    __slots__ = ("is_whole", "locations", "passed", "site_of_stack", "sites")
+    __slots__ = ("is_by_type", "is_whole", "locations", "passed", "site_of_stack", "sites")
 
     def __init__(
         self,
@@ -115,11 +125,13 @@ class Sites:
         locations: Callable[[int], Path],
         is_whole: bool = False,
         passed: Passed | None = None,
+        is_by_type: bool = False,
     ) -> None:
         """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack.
 
-        passed: the nested allocators between the sites and malloc.
+        passed: the nested allocators between the sites and malloc. is_by_type: a site may stand for a type.
         """
+        self.is_by_type = is_by_type
         self.site_of_stack = site_of_stack
         self.sites = sites
         self.locations = locations
@@ -172,10 +184,19 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     paths = _stack_paths(parents, marked, own_paths, table)
     for stack in _places_of_zeros(paths):
         paths[stack] = table.number_of(_fallback(stack, parents, marked, frame_paths))
+    if options.by_type:
+        paths = _type_paths(paths, block_types.of_all_stacks(parents, frames, frame_paths.all_of), table)
+        passed = None
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
     site_of_stack, first_stacks = native.number_sites(groups)
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
-    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks, passed)
+    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks, passed, options.by_type)
+
+
+def _type_paths(paths: array[int], types: Sequence[str], table: _PathTable) -> array[int]:
+    """The paths, of which those of stacks with a type consist of it."""
+    numbers = {text: table.number_of((Location(text, "", 0, False, OF_TYPE),)) for text in set(types) if text}
+    return array("I", [numbers.get(text, path) for text, path in zip(types, paths, strict=True)])
 
 
 class _PathTable:
@@ -357,6 +378,10 @@ class _FramePaths:
         if known is None:
             known = self._known[frame] = self._find(frame)
         return known
+
+    def all_of(self, frame: int) -> Iterable[Location]:
+        """Its locations, those of a mark none."""
+        return () if frame in MARKS else self._symbols.locations(frame)
 
     def fallback_of(self, frame: int) -> Path:
         """The fallback if there is only plumbing; empty for the allocator."""
