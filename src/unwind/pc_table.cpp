@@ -18,6 +18,15 @@ Rule evaluate_outside_objects(std::uint64_t pc, const std::atomic<std::uint32_t>
   return Rule::without_tables(RuleType::no_object, has_frame_pointer(pc, is_confined));
 }
 
+Rule evaluate_without_tables(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) {
+  if (is_entry_code(pc)) return Rule{RuleType::end};
+  const GoroutineSwitch found = goroutine_switch(pc, is_confined);
+  if (found.return_bytes != 0) {
+    return Rule::goroutine_switch(found.goroutine_offset, found.depth_offset, found.return_bytes);
+  }
+  return Rule::without_tables(RuleType::unfollowable, has_frame_pointer(pc, is_confined));
+}
+
 // Concurrent evaluations of one pc store the same rule.
 Rule evaluate(const Tables& tables, PcEntry& entry, std::uint64_t key) {
   session::ProcessBlock& block = *tables.block;
@@ -37,9 +46,7 @@ Rule evaluate(const Tables& tables, PcEntry& entry, std::uint64_t key) {
     rule = evaluate_rule(object.tables, pc, is_exact);
     const bool is_without = rule.type() == RuleType::unfollowable && rule.has_no_tables();
     if (is_without && may_have_frame) {
-      rule = is_entry_code(pc)
-                 ? Rule{RuleType::end}
-                 : Rule::without_tables(RuleType::unfollowable, has_frame_pointer(pc, &block.is_confined));
+      rule = evaluate_without_tables(pc, &block.is_confined);
     }
   } else if (may_have_frame) {
     rule = evaluate_outside_objects(pc, &block.is_confined);

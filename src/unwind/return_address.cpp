@@ -76,11 +76,13 @@ class Code {
     return copy_ + (address - copy_begin_);
   }
 
+  static constexpr std::uint64_t no_page = 1;  // small numbers on a stack are looked up, too: not 0
+
   const std::atomic<std::uint32_t>* is_confined_;
   std::uint64_t running_page_;
   LoadedObject object_;
   bool is_in_object_ = false;
-  std::uint64_t known_page_ = 0;
+  std::uint64_t known_page_ = no_page;
   std::uint64_t copy_begin_ = 0;
   std::uint64_t copy_end_ = 0;
   std::uint8_t copy_[512];
@@ -193,6 +195,35 @@ bool may_enter(std::uint64_t target, std::uint64_t called, const std::atomic<std
   return (may_jump || target < called) && !is_other;
 }
 
+// Go's until 1.20: mov %rbp, N(%rsp); lea N(%rsp), %rbp, with N in one byte or in four.
+constexpr std::uint64_t longest_store_bytes = 16;
+bool is_prologue_by_store(const std::uint8_t* code, std::uint64_t bytes) {
+  constexpr std::uint8_t store[] = {0x48, 0x89, 0x6c, 0x24};
+  constexpr std::uint8_t load[] = {0x48, 0x8d, 0x6c, 0x24};
+  constexpr std::uint8_t wide_store[] = {0x48, 0x89, 0xac, 0x24};
+  constexpr std::uint8_t wide_load[] = {0x48, 0x8d, 0xac, 0x24};
+  const auto has = [&](const std::uint8_t(&first)[4], const std::uint8_t(&second)[4], std::uint64_t offset) {
+    return bytes >= 2 * (4 + offset) && std::memcmp(code, first, 4) == 0 &&
+           std::memcmp(code + 4 + offset, second, 4) == 0 &&
+           std::memcmp(code + 4, code + 8 + offset, offset) == 0;
+  };
+  return has(store, load, 1) || has(wide_store, wide_load, 4);
+}
+
+constexpr std::uint64_t longest_restore_bytes = 14;
+
+// mov G(%rsp), %rdi; mov 8(%rdi), %rsi; sub D(%rsp), %rsi. D is 0 since Go 1.21.
+GoroutineSwitch restored_goroutine(const std::uint8_t* code) {
+  constexpr std::uint8_t goroutine[] = {0x48, 0x8b, 0x7c, 0x24};
+  constexpr std::uint8_t stack_end[] = {0x48, 0x8b, 0x77, 0x08};
+  constexpr std::uint8_t depth[] = {0x48, 0x2b, 0x34, 0x24};
+  constexpr std::uint8_t depth_at[] = {0x48, 0x2b, 0x74, 0x24};
+  if (std::memcmp(code, goroutine, 4) != 0 || std::memcmp(code + 5, stack_end, 4) != 0) return {};
+  if (std::memcmp(code + 9, depth, 4) == 0) return {.goroutine_offset = code[4], .restore_bytes = 13};
+  if (std::memcmp(code + 9, depth_at, 4) != 0) return {};
+  return {.goroutine_offset = code[4], .depth_offset = code[13], .restore_bytes = 14};
+}
+
 bool has_prologue(Code& code, std::uint64_t pc) {
   constexpr std::uint64_t most_bytes = 1 << 16;
   // Nothing is read at or beyond pc, whose page may be another one.
@@ -201,6 +232,10 @@ bool has_prologue(Code& code, std::uint64_t pc) {
     const std::uint8_t* const bytes = code.read(at, looked_at_bytes);
     if (bytes == nullptr || is_boundary(bytes)) return false;
     if (is_prologue(bytes)) return true;
+    if (bytes[0] != 0x48 || bytes[1] != 0x89) continue;
+    const std::uint64_t rest = std::min(pc - at, longest_store_bytes);
+    const std::uint8_t* const store = code.read(at, rest);
+    if (store != nullptr && is_prologue_by_store(store, rest)) return true;
   }
   return false;
 }
@@ -259,6 +294,43 @@ bool is_entry_code(std::uint64_t pc) noexcept {
   Elf64_Ehdr header;
   std::memcpy(&header, bytes_at(loader), sizeof header);
   return pc - (loader + header.e_entry) < most_loader_bytes;
+}
+
+GoroutineSwitch goroutine_switch(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  // The load of the thread's own memory may stand before, the store of the current goroutine takes so many.
+  constexpr std::uint64_t most_before = 9;
+  constexpr std::uint64_t most_store = 9;
+  // mov %rsi, %rsp; mov %eax, N(%rsp)
+  constexpr std::uint8_t leave[] = {0x48, 0x89, 0xf4, 0x89, 0x44, 0x24};
+  constexpr std::uint64_t leave_bytes = sizeof leave + 3;
+  Code code(pc, pc, is_confined);
+  GoroutineSwitch found;
+  std::uint64_t at = pc;
+  for (; at <= pc + most_before && found.restore_bytes == 0; ++at) {
+    const std::uint8_t* const begin = code.is_in_object() ? code.read(at, longest_restore_bytes) : nullptr;
+    if (begin == nullptr) return {};
+    found = restored_goroutine(begin);
+  }
+  if (found.restore_bytes == 0) return {};
+  const std::uint64_t store = at - 1 + found.restore_bytes;
+  for (at = store; at <= store + most_store; ++at) {
+    const std::uint8_t* const end = code.read(at, leave_bytes);
+    if (end == nullptr) return {};
+    if (std::memcmp(end, leave, sizeof leave) != 0) continue;
+    const std::uint8_t* const last = end + sizeof leave + 1;
+    const bool has_rbp = last[0] == 0x5d && last[1] == 0xc3;
+    found.return_bytes = has_rbp ? 16 : 8;
+    return has_rbp || last[0] == 0xc3 ? found : GoroutineSwitch{};
+  }
+  return {};
+}
+
+bool is_goroutine_end(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  // nop; call runtime.goexit1; nop: the second instruction is "returned" to.
+  constexpr std::uint64_t bytes = 7;
+  Code code(pc, pc, is_confined);
+  const std::uint8_t* const begin = code.is_in_object() ? code.read(pc - 1, bytes) : nullptr;
+  return begin != nullptr && begin[0] == 0x90 && begin[1] == 0xe8 && begin[6] == 0x90;
 }
 
 bool may_be_return_address(std::uint64_t pc, std::uint64_t running,

@@ -26,6 +26,21 @@ std::uint32_t bytes_to_return_address(std::uint64_t pc,
 // called.
 bool is_entry_code(std::uint64_t pc) noexcept;
 
+// How Go's runtime.asmcgocall, which calls C on the thread's own stack, gets back to the goroutine's. All in
+// bytes; return_bytes 0: it is other code.
+struct GoroutineSwitch {
+  std::uint8_t goroutine_offset = 0;  // from the stack pointer: the goroutine
+  std::uint8_t depth_offset = 0;      // and how far below its end the goroutine's stack was left
+  std::uint8_t return_bytes = 0;      // from there to the caller's stack: 8, or 16 with RBP saved first
+  std::uint8_t restore_bytes = 0;
+};
+// `pc`: a return address.
+GoroutineSwitch goroutine_switch(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
+// `pc`: a word in place of a return address. Whether it is where a goroutine's first function returns to
+// (runtime.goexit), which nobody called.
+bool is_goroutine_end(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
 // Whether a word that was found on the stack of the function in which `running` is follows a call
 // instruction, in an object or in the region of that function.
 bool may_be_return_address(std::uint64_t pc, std::uint64_t running,

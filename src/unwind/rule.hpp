@@ -61,7 +61,18 @@ class Rule {
     return {RuleType::no_object, static_cast<std::int32_t>(bytes) + 8, RbpSource::unchanged, 0};
   }
 
+  // Of Go's code that called C on another stack (GoroutineSwitch in return_address.hpp).
+  static constexpr Rule goroutine_switch(std::uint8_t goroutine_offset, std::uint8_t depth_offset,
+                                         std::uint8_t return_bytes) {
+    return {RuleType::unfollowable, return_bytes, RbpSource::rbp_slot, goroutine_offset << 8 | depth_offset};
+  }
+
   constexpr std::uint64_t bits() const { return bits_; }
+  constexpr bool is_goroutine_switch() const {
+    return type() == RuleType::unfollowable && rbp_source() == RbpSource::rbp_slot;
+  }
+  constexpr std::uint64_t goroutine_offset() const { return static_cast<std::uint64_t>(rbp_offset()) >> 8; }
+  constexpr std::uint64_t depth_offset() const { return static_cast<std::uint64_t>(rbp_offset()) & 0xff; }
   constexpr bool has_no_tables() const { return cfa_offset() == frame_record_bytes; }  // if unfollowable
   constexpr RuleType type() const { return static_cast<RuleType>(bits_ & 7); }
   constexpr RbpSource rbp_source() const { return static_cast<RbpSource>(bits_ >> 3 & 3); }

@@ -76,6 +76,35 @@ bool step_by_frame_pointer(WalkPoint& point, const OwnStack& own, bool is_in_obj
   return true;
 }
 
+// From the thread's own stack, on which Go calls C, to the goroutine's.
+bool step_to_goroutine(WalkPoint& point, OwnStack& own, Rule rule) {
+  constexpr std::uint64_t stack_end_offset = 8;  // in runtime.g
+  Registers& at = point.at;
+  const std::uint64_t called = at.key;
+  std::uint64_t depth = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t end = 0;
+  at.pc_slot = 0;
+  if (!point.bounds.load(at.sp + rule.depth_offset(), depth)) return false;
+  if (!point.bounds.load(at.sp + rule.goroutine_offset(), goroutine)) return false;
+  if (!is_program_address(goroutine)) return false;
+  point.bounds.enter(own, goroutine);
+  if (!point.bounds.load(goroutine + stack_end_offset, end) || !is_program_address(end - depth)) return false;
+  const std::uint64_t left_at = end - depth;
+  point.bounds.enter(own, left_at);
+  at.sp = left_at + static_cast<std::uint64_t>(rule.cfa_offset());
+  if (rule.cfa_offset() > 8 && !point.bounds.load(left_at, at.rbp)) return false;
+  if (!point.bounds.load(at.sp - 8, at.key)) return false;
+  at.pc_slot = at.sp - 8;
+  return is_program_address(at.key) && may_return_from(called, at.key, own.is_confined, true);
+}
+
+bool is_end_of_goroutine(WalkPoint& point, const OwnStack& own) {
+  std::uint64_t rbp = 0;
+  std::uint64_t pc = 0;
+  return load_record(point, rbp, pc) && is_program_address(pc) && is_goroutine_end(pc, own.is_confined);
+}
+
 // Its code is about to return.
 bool step_before_return(WalkPoint& point, const OwnStack& own, Rule rule) {
   const std::uint64_t called = point.at.key;
@@ -84,8 +113,12 @@ bool step_before_return(WalkPoint& point, const OwnStack& own, Rule rule) {
   return point.result == StepResult::caller && may_return_from(called, point.at.key, own.is_confined, false);
 }
 
-WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
+WalkPoint step_without_tables(WalkPoint point, OwnStack& own, Rule rule) {
   point.at.pc_slot = 0;
+  if (rule.is_goroutine_switch()) {
+    point.result = step_to_goroutine(point, own, rule) ? StepResult::caller : StepResult::unfollowable;
+    return point;
+  }
   if (rule.type() == RuleType::no_object) {
     point.result = StepResult::no_object;
   } else {
@@ -94,6 +127,8 @@ WalkPoint step_without_tables(WalkPoint point, const OwnStack& own, Rule rule) {
   const bool has_frame_pointer = (rule.traits() & Rule::by_frame_pointer) != 0;
   if (has_frame_pointer && step_by_frame_pointer(point, own, rule.type() != RuleType::no_object)) {
     point.result = StepResult::caller;
+  } else if (has_frame_pointer && is_end_of_goroutine(point, own)) {
+    point.result = StepResult::end;
   }
   if (rule.type() == RuleType::no_object && rule.rbp_source() == RbpSource::unchanged) {
     if (!step_before_return(point, own, rule)) point.result = StepResult::no_object;

@@ -5,8 +5,11 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <vector>
 
 #include "bare.hpp"
+#include "unwind/return_address.hpp"
+#include "unwind/rule.hpp"
 #include "witness.hpp"
 
 namespace heapwright::unwind {
@@ -177,6 +180,127 @@ TEST(MadeCode, ThatIsReplacedIsFoundAnew) {
   while (!is_followed() && rounds < 100) ++rounds;
   EXPECT_LE(rounds, 64);
   for (int round = 0; round < 100; ++round) EXPECT_TRUE(is_followed()) << round;
+}
+
+// As in Go 1.26 and 1.19, and with the thread's own memory loaded before (-buildmode=pie). Then what differs
+// in one instruction from the first.
+asm(R"(
+  .pushsection .text
+goroutine_test_1_26:
+  mov 8(%rsp), %rdi
+  mov 8(%rdi), %rsi
+  sub (%rsp), %rsi
+  mov %rdi, %fs:0xfffffffffffffff8
+  mov %rsi, %rsp
+  mov %eax, 0x20(%rsp)
+  pop %rbp
+  ret
+goroutine_test_1_19:
+  mov 0x30(%rsp), %rdi
+  mov 8(%rdi), %rsi
+  sub 0x28(%rsp), %rsi
+  mov %rdi, %fs:0xfffffffffffffff8
+  mov %rsi, %rsp
+  mov %eax, 0x18(%rsp)
+  ret
+goroutine_test_pie:
+  mov goroutine_test_1_26(%rip), %rcx
+  mov 8(%rsp), %rdi
+  mov 8(%rdi), %rsi
+  sub (%rsp), %rsi
+  mov %rdi, %fs:(%rcx)
+  mov %rsi, %rsp
+  mov %eax, 0x20(%rsp)
+  pop %rbp
+  ret
+goroutine_test_other_load:
+  mov 8(%rsp), %rdi
+  mov 16(%rdi), %rsi
+  sub (%rsp), %rsi
+  mov %rsi, %rsp
+  mov %eax, 0x20(%rsp)
+  ret
+goroutine_test_other_end:
+  mov 8(%rsp), %rdi
+  mov 8(%rdi), %rsi
+  sub (%rsp), %rsi
+  mov %rdi, %fs:0xfffffffffffffff8
+  mov %rsi, %rsp
+  mov %eax, 0x20(%rsp)
+  pop %rbx
+  ret
+goroutine_test_exit:
+  nop
+  call goroutine_test_1_26
+  nop
+goroutine_test_store:
+  sub $0x30, %rsp
+  mov %rbp, 0x28(%rsp)
+  lea 0x28(%rsp), %rbp
+  call goroutine_test_1_26
+goroutine_test_after_store:
+  ret
+  int3
+goroutine_test_wide_store:
+  sub $0x300, %rsp
+  mov %rbp, 0x2f8(%rsp)
+  lea 0x2f8(%rsp), %rbp
+  call goroutine_test_1_26
+goroutine_test_after_wide_store:
+  ret
+  int3
+goroutine_test_other_store:
+  sub $0x30, %rsp
+  mov %rbp, 0x28(%rsp)
+  lea 0x20(%rsp), %rbp
+  call goroutine_test_1_26
+goroutine_test_after_other_store:
+  ret
+  .popsection
+)");
+extern "C" const std::uint8_t goroutine_test_1_26[], goroutine_test_1_19[], goroutine_test_pie[],
+    goroutine_test_other_load[], goroutine_test_other_end[], goroutine_test_exit[],
+    goroutine_test_after_store[], goroutine_test_after_wide_store[], goroutine_test_after_other_store[];
+
+std::uint64_t place(const std::uint8_t* code) { return reinterpret_cast<std::uint64_t>(code); }
+
+TEST(Goroutines, TheSwitchOfStacksIsRecognised) {
+  const auto switched = [](const std::uint8_t* code) {
+    const GoroutineSwitch found = goroutine_switch(place(code), nullptr);
+    return std::vector<int>{found.goroutine_offset, found.depth_offset, found.return_bytes};
+  };
+  EXPECT_EQ(switched(goroutine_test_1_26), (std::vector<int>{8, 0, 16}));
+  EXPECT_EQ(switched(goroutine_test_1_19), (std::vector<int>{0x30, 0x28, 8}));
+  EXPECT_EQ(switched(goroutine_test_pie), (std::vector<int>{8, 0, 16}));
+  EXPECT_EQ(goroutine_switch(place(goroutine_test_other_load), nullptr).return_bytes, 0);
+  EXPECT_EQ(goroutine_switch(place(goroutine_test_other_end), nullptr).return_bytes, 0);
+  EXPECT_EQ(goroutine_switch(4096, nullptr).return_bytes, 0);
+  const Rule rule = Rule::goroutine_switch(0x30, 0x28, 8);
+  EXPECT_TRUE(rule.is_goroutine_switch());
+  EXPECT_EQ(rule.goroutine_offset(), 0x30U);
+  EXPECT_EQ(rule.depth_offset(), 0x28U);
+  EXPECT_NE(rule.traits() & Rule::is_barrier, 0U) << "other goroutines switch at the same place";
+  EXPECT_FALSE(Rule::without_tables(RuleType::unfollowable, true).is_goroutine_switch());
+}
+
+TEST(Goroutines, TheirEndIsRecognised) {
+  EXPECT_TRUE(is_goroutine_end(place(goroutine_test_exit) + 1, nullptr));
+  EXPECT_FALSE(is_goroutine_end(place(goroutine_test_exit), nullptr));
+  EXPECT_FALSE(is_goroutine_end(place(goroutine_test_1_26), nullptr));
+}
+
+TEST(Goroutines, FramePointersOfOlderCompilersAreSeen) {
+  EXPECT_TRUE(has_frame_pointer(place(goroutine_test_after_store), nullptr));
+  EXPECT_TRUE(has_frame_pointer(place(goroutine_test_after_wide_store), nullptr));
+  EXPECT_FALSE(has_frame_pointer(place(goroutine_test_after_other_store), nullptr));
+}
+
+// A program at a low address has them within reach of its code.
+TEST(ReturnAddresses, SmallNumbersOnAStackAreNone) {
+  constexpr std::uint64_t low_code = 0x440000;
+  for (std::uint64_t number = 4096; number < 4096 + 16; ++number) {
+    EXPECT_FALSE(may_be_return_address(number, low_code, nullptr)) << number;
+  }
 }
 
 }  // namespace

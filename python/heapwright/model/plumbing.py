@@ -37,6 +37,12 @@ _WRAPPER_NAMES = frozenset(
     "ggc_internal_cleared_alloc _obstack_begin _obstack_newchunk".split()
 )
 
+# How Go calls C: runtime.asmcgocall.abi0, main._Cfunc_load.abi0, _cgo_0f2a_Cfunc_load.
+_GO_TO_C = re.compile(
+    r"runtime\.(?:asm)?cgocall(?:back\w*)?|(?:[^\s()]+\.)?_C2?func_\w+|_cgo_\w+_C2?func_\w+|_cgo_cmalloc"
+    r"|runtime\.systemstack\w*"
+)
+
 _OWN_OPERATORS = ("::operator new", "::operator new[]")  # llvm::User::operator new, CHeapObj::operator new
 
 
@@ -64,9 +70,15 @@ def is_runtime_name(function: str) -> bool:
     name = bare_name(function)
     return (
         _RUNTIME_NAME.match(name) is not None
+        or _calls_c(name)
         or is_wrapper_name(name)
         or nested.allocator_of(function) is not None
     )
+
+
+def _calls_c(name: str) -> bool:
+    is_likely = "cgo" in name or "func_" in name or name.startswith("runtime.")
+    return is_likely and _GO_TO_C.fullmatch(name.removesuffix(".abi0")) is not None
 
 
 def is_wrapper_name(bare: str) -> bool:
