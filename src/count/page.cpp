@@ -12,6 +12,7 @@
 #include "count/confinement.hpp"
 #include "count/real_functions.hpp"
 #include "count/thread.hpp"
+#include "counters/collected.hpp"
 #include "counters/page_file.hpp"
 #include "counters/processor_time.hpp"
 #include "platform/raw_syscall.hpp"
@@ -62,11 +63,14 @@ Keeper keeper_of(char* const* environment) noexcept {
 
 bool is_kept() noexcept { return keeper.process != 0 && raw_syscall(SYS_kill, keeper.process, 0) != -ESRCH; }
 
+// By count, or by a server.
+bool is_awaited() noexcept { return is_kept() || counters::is_collected(); }
+
 // A file with our name belongs to an earlier image of this process, or to an earlier process with its id: its
 // keeper finds it under another name.
 void move_stale_page(long process) noexcept {
   const PageName name = counters::page_name(process, page_ending);
-  if (!is_kept()) {
+  if (!is_awaited()) {
     counters::remove_page(name);
     return;
   }
@@ -187,7 +191,7 @@ void end_process() noexcept {
   // A vfork child's.
   if (!is_confined() && page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;
   page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
-  if (!is_confined() && !is_kept()) counters::remove_page(file_name);
+  if (!is_confined() && !is_awaited()) counters::remove_page(file_name);
 }
 
 }  // namespace heapwright::count

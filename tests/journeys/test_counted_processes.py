@@ -17,13 +17,14 @@ from pathlib import Path
 import pytest
 from conftest import build, command, programs
 from counting import Running, ask, checked, folder, library
+from serving import until
 
 
 def test_the_page_is_its_owners_and_goes_with_the_process() -> None:
     running = Running("cat")
     assert running.path.stat().st_mode & 0o777 == 0o600
     running.process.communicate()
-    assert not running.path.exists()
+    assert until(lambda: not running.path.exists()), "a server of another test may take it, within a second"
 
 
 def test_what_a_killed_process_leaves_goes_with_the_next_look() -> None:
@@ -32,7 +33,7 @@ def test_what_a_killed_process_leaves_goes_with_the_next_look() -> None:
     assert running.path.exists()
     os.utime(running.path, (0, 0))
     assert ask("top", "--once", "--interval", "0.1").returncode == 0
-    assert not running.path.exists()
+    assert until(lambda: not running.path.exists())
 
 
 def test_what_is_kept_for_a_living_reader_stays() -> None:
@@ -57,7 +58,7 @@ def test_a_later_process_with_the_same_id_is_not_taken_for_it() -> None:
     os.utime(running.path, (0, 0))
     result = ask("count", "--pid", str(running.process.pid))
     assert result.returncode == 2
-    assert not running.path.exists()
+    assert until(lambda: not running.path.exists())
     running.end()
 
 
@@ -70,7 +71,7 @@ def test_an_image_that_was_replaced_is_not_shown() -> None:
     os.utime(running.path, (0, 0))
     result = ask("top", "--once", "--json", "--interval", "0.1")
     assert str(running.process.pid) not in result.stdout
-    assert not running.path.exists()
+    assert until(lambda: not running.path.exists())
     running.end()
 
 

@@ -8,6 +8,8 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,8 +25,12 @@ from heapwright.report import units
 if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer
 
+    from heapwright.serve.watch import Watch
+
 SCHEMA = "heapwright.serve/1"
 _PORT = 9776
+# How often pages of ended processes are taken.
+_TAKE_S = 1.0
 _ENDINGS = {signal.SIGINT, signal.SIGTERM}
 
 Port = Annotated[
@@ -56,7 +62,7 @@ def serve(
     from heapwright.serve.metrics import ProcessCollector
     from heapwright.serve.watch import Watch
 
-    watch = Watch()
+    watch = Watch(goes_on=not once)
     registry = client.CollectorRegistry()
     registry.register(ProcessCollector(watch))
     if once:
@@ -66,7 +72,8 @@ def serve(
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until they are waited for
     _say_where(server, len(watch.look().processes), json)
     gc.enable()  # other commands exit before it matters
-    _run(server)
+    with _taking_ended_pages(watch):
+        _run(server)
 
 
 def _listen(host: str, port: int, names: list[str], registry: Any) -> WSGIServer:
@@ -97,6 +104,39 @@ def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
         hint("heapwright serve --dashboard > dashboard.json, for Grafana")
     else:
         hint("heapwright count -- PROGRAM starts a process with counters")
+
+
+@contextmanager
+def _taking_ended_pages(watch: Watch) -> Iterator[None]:
+    """Programs leave their pages at their exit meanwhile."""
+    from heapwright.live.collecting import Collecting
+
+    try:
+        collecting = Collecting()
+    except FileExistsError:
+        say(
+            "another heapwright serve takes the last figures of processes that end; this one has those it saw"
+        )
+        yield
+        return
+    except OSError as error:
+        say(f"the last figures of processes that end are lost: {(error.strerror or str(error)).lower()}")
+        yield
+        return
+    is_over = threading.Event()
+
+    def take() -> None:
+        while not is_over.wait(_TAKE_S):
+            watch.take_ended()
+
+    thread = threading.Thread(target=take, name="ended")
+    thread.start()
+    try:
+        yield
+    finally:
+        collecting.end()
+        is_over.set()
+        thread.join()
 
 
 def _run(server: WSGIServer) -> None:

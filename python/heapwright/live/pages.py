@@ -9,11 +9,12 @@ import random
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from heapwright.live import collecting
 from heapwright.live.page import GonePageError, Page, PageError, UnfinishedPageError, read_keeper, read_page
 from heapwright.live.processes import has_mapped, is_alive, listed_processes
 
@@ -25,6 +26,7 @@ _NAME = re.compile(r"heapwright-(\d{1,10})(?:\.calls|\.apply)?(?:\.\d{1,9})?")
 _YOUNG_S = 2.0
 # How long one look removes what dead processes left: they may be many, and others may wait for them.
 _MOST_REMOVING_S = 0.2
+_MOST_TAKING_S = 2.0
 
 
 class Found(NamedTuple):
@@ -35,19 +37,37 @@ class Found(NamedTuple):
     unread: int  # files of living processes that are not among the pages
 
 
-def find_pages(most_seconds: float = math.inf) -> Found:
-    """Removes what dead processes left behind, where it is ours. Ends when it takes longer than that."""
+def find_pages(most_seconds: float = math.inf, takes: Callable[[Page], object] | None = None) -> Found:
+    """Removes what dead processes left behind, where it is ours. Ends when it takes longer than that.
+
+    takes: gets each page of a dead process before it is removed, those that somebody else waits for again and
+    again. Without it, nothing is removed that a server is to take.
+    """
     ends_s = time.monotonic() + most_seconds
     living = listed_processes()
     files = list(_files())
-    found = _living_pages([file for file in files if file[1] in living], ends_s)
     ended = [file for file in files if file[1] not in living]
+    stays = takes is None and bool(ended) and collecting.is_collected()
+    found = _living_pages([file for file in files if file[1] in living], ends_s, takes)
     random.shuffle(ended)  # those that somebody waits for stay: the next look begins with others
-    _remove_ended(ended, min(ends_s, time.monotonic() + _MOST_REMOVING_S))
+    if not stays:
+        _remove_ended(
+            ended, min(ends_s, time.monotonic() + (_MOST_TAKING_S if takes else _MOST_REMOVING_S)), takes
+        )
     return found
 
 
-def _living_pages(files: list[tuple[Path, int]], ends_s: float) -> Found:
+def take_ended(takes: Callable[[Page], object]) -> None:
+    """The same of dead processes alone."""
+    living = listed_processes()
+    ended = [file for file in _files() if file[1] not in living]
+    random.shuffle(ended)
+    _remove_ended(ended, time.monotonic() + _MOST_TAKING_S, takes)
+
+
+def _living_pages(
+    files: list[tuple[Path, int]], ends_s: float, takes: Callable[[Page], object] | None
+) -> Found:
     pages: list[Page] = []
     problems: list[str] = []
     for number, (path, process) in enumerate(files):
@@ -64,15 +84,27 @@ def _living_pages(files: list[tuple[Path, int]], ends_s: float) -> Found:
             if not remove_dead(path, process, None):
                 problems.append(str(error))
         else:
-            if not remove_dead(path, process, page) and is_living(page):
+            if is_living(page):
                 pages.append(page)
+                continue
+            if takes:
+                takes(page)
+            if takes or not collecting.is_collected():
+                remove_dead(path, process, page)
     return Found(pages, problems, len(problems))
 
 
-def _remove_ended(files: list[tuple[Path, int]], ends_s: float) -> None:
+def _remove_ended(
+    files: list[tuple[Path, int]], ends_s: float, takes: Callable[[Page], object] | None
+) -> None:
     for path, process in files:
         if time.monotonic() > ends_s:
             return
+        if takes:
+            with suppress(PageError):
+                page = read_page(str(path))
+                _check_name(page, process)
+                takes(page)
         keeper = None
         with suppress(PageError):
             keeper = read_keeper(str(path))

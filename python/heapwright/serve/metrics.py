@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 from heapwright.live import figures
 from heapwright.live.layout import FUNCTIONS
 from heapwright.live.page import Calls, HeapFigures, LockWaits, Timings
+from heapwright.serve.programs import Program
 from heapwright.serve.watch import Look, Seen, Watch
 
 COUNTER, GAUGE, HISTOGRAM, INFO = "counter", "gauge", "histogram", "info"
@@ -131,6 +132,12 @@ def _live(of: Callable[[Calls], float | None], is_whole: bool) -> Callable[[Seen
 
 def _usable(calls: Calls, value: int) -> int | None:
     return None if calls.has_unknown_usable else value
+
+
+def _by_kind(seen: Seen) -> Values:
+    if memory := seen.memory:
+        for kind in ("anonymous", "file", "shared", "swapped"):
+            yield (kind,), getattr(memory, f"{kind}_bytes")
 
 
 def _info(seen: Seen) -> Values:
@@ -291,7 +298,45 @@ METRICS = (
         "Resident memory of the whole process.",
         lambda seen: (((), seen.resident_bytes),),
     ),
+    Metric(
+        "process_memory_bytes",
+        GAUGE,
+        "Of this, by kind: anonymous, of files, shared without a file; and what is swapped.",
+        _by_kind,
+        ("kind",),
+    ),
 )
+_OF_ALL = "of all processes of the program, ended ones included, since serve was started"
+PROGRAM_METRICS = (
+    Metric("heap_program_calls", COUNTER, f"Calls that were served, {_OF_ALL}.", _by_function, ("function",)),
+    Metric(
+        "heap_program_failed_calls",
+        COUNTER,
+        f"Failed calls, {_OF_ALL}.",
+        _of_calls(lambda calls: calls.failed),
+    ),
+    Metric(
+        "heap_program_requested_bytes",
+        COUNTER,
+        f"Bytes requested, {_OF_ALL}.",
+        _of_calls(lambda calls: calls.requested_bytes),
+    ),
+    Metric(
+        "heap_program_timed_call_duration_seconds",
+        HISTOGRAM,
+        f"CPU times of the timed calls, {_OF_ALL}.",
+        _timed,
+        ("operation",),
+    ),
+    Metric(
+        "heap_program_timed_call_lock_wait_seconds",
+        HISTOGRAM,
+        f"Their waits for locks, {_OF_ALL}.",
+        _of_calls(lambda calls: _lock_seconds(calls.lock_waits)),
+    ),
+)
+PROCESSES = "heap_program_processes"
+_PROCESSES_ABOUT = "Images that counted, each exec and fork its own, since serve was started."
 UNREAD = "heapwright_unread_pages"
 _UNREAD_ABOUT = "Pages of counters that are left out, including other users'; heapwright top shows why."
 
@@ -315,18 +360,30 @@ def families(look: Look) -> Iterator[Family]:
     """A family per metric, without samples where no process has it."""
     for metric in METRICS:
         yield _family(metric, look.processes)
+    if look.programs:
+        yield from _of_programs(look.programs)
     yield GaugeMetricFamily(UNREAD, _UNREAD_ABOUT, value=look.unread)
 
 
-def _family(metric: Metric, processes: Sequence[Seen]) -> Family:
+def _of_programs(programs: Sequence[Program]) -> Iterator[Family]:
+    seen = [Seen(0, program.name, 0, 0, program.calls, None) for program in programs]
+    for metric in PROGRAM_METRICS:
+        yield _family(metric, seen, ("program",))
+    processes = CounterMetricFamily(PROCESSES, _PROCESSES_ABOUT, labels=("program",))
+    for program in programs:
+        processes.add_metric((program.name,), program.processes)
+    yield processes
+
+
+def _family(metric: Metric, processes: Sequence[Seen], of: Sequence[str] = _OF_A_PROCESS) -> Family:
     unit = next((unit for unit in ("bytes", "seconds") if metric.name.endswith(f"_{unit}")), "")
     keywords = {"unit": unit} if unit else {}
-    labels = (*_OF_A_PROCESS, *metric.labels)
+    labels = (*of, *metric.labels)
     family: Family = _FAMILIES[metric.kind](metric.name, metric.about, labels=labels, **keywords)
     add: Callable[..., None] = family.add_metric  # type: ignore[attr-defined]
     for seen in processes:
         for own, value in metric.values(seen):
-            key = (str(seen.process), seen.program, *own)
+            key = (*(str(seen.process), seen.program)[-len(of) :], *own)
             if isinstance(value, Buckets):
                 add(key, value.counts, value.sum)
             else:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from heapwright.live import rates
-from heapwright.live.page import Calls, HeapFigures
-from heapwright.live.pages import find_pages
+from heapwright.live.memory import Memory, memory_of
+from heapwright.live.page import Calls, HeapFigures, Page
+from heapwright.live.pages import find_pages, take_ended
 from heapwright.live.processes import find_process, is_alive
+from heapwright.serve.programs import Image, Program, Programs
 
 # Processes beyond these are left out: a scrape is answered within Prometheus's 10 s, by a bounded text.
 MOST_PROCESSES = 1000
@@ -26,30 +29,40 @@ class Seen(NamedTuple):
     resident_bytes: int
     calls: Calls | None
     heap: HeapFigures | None
+    memory: Memory | None = None
 
 
 class Look(NamedTuple):
-    """The processes at one moment, by their ids; why others are not among them, and how many."""
+    """The processes at one moment, by their ids; why others are not among them, and how many.
+
+    programs: the sums of each, ended processes included; none for a single look.
+    """
 
     processes: list[Seen]
     problems: list[str]
     unread: int
+    programs: Sequence[Program] = ()
 
 
 class Watch:
     """Remembers the last figures of each process that lives. Threads look one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, goes_on: bool = False) -> None:
+        """goes_on: takes the pages of ended processes as well, and sums up by program."""
+        self._programs = Programs() if goes_on else None
         self._lock = threading.Lock()
         self._last = rates.Reading(0, {}, {}, {}, {})
 
     def look(self) -> Look:
         """Reads every page; nothing of a process is stopped, locked or written."""
         with self._lock:
-            pages, problems, unread = find_pages(MOST_SECONDS)
+            ended: list[Page] = []
+            takes = ended.append if self._programs else None
+            pages, problems, unread = find_pages(MOST_SECONDS, takes)
             now = rates.take(pages)
             backwards = rates.running_backwards(self._last, now)
             self._remember(now, backwards)
+            programs = self._sum_up(now, backwards, ended)
         found = [
             seen
             for process in sorted(now.names)
@@ -59,7 +72,27 @@ class Watch:
         if len(found) > MOST_PROCESSES:
             problems.append(f"{len(found) - MOST_PROCESSES} processes beyond the first {MOST_PROCESSES}")
         unread += len(backwards) + max(0, len(found) - MOST_PROCESSES)
-        return Look(found[:MOST_PROCESSES], problems, unread)
+        return Look(found[:MOST_PROCESSES], problems, unread, programs)
+
+    def take_ended(self) -> None:
+        """Between two looks, so that few pages of ended processes take memory."""
+        with self._lock:
+            if self._programs is not None:
+                ended: list[Page] = []
+                take_ended(ended.append)
+                self._programs.see({}, (), ended)
+
+    def _sum_up(self, now: rates.Reading, backwards: list[int], ended: list[Page]) -> list[Program]:
+        if self._programs is None:
+            return []
+        living: dict[Image, Calls] = {
+            (process, now.generations[process][0], calls.started_ns): calls
+            for process, calls in now.calls.items()
+            if process not in backwards
+        }
+        lost = [image for image in self._programs.known() if image not in living and _is_over(image, now)]
+        self._programs.see(living, lost, ended)
+        return self._programs.all()
 
     def _remember(self, now: rates.Reading, backwards: list[int]) -> None:
         """Of a process whose figures are not to be read just now, or ran backwards, what it said before."""
@@ -95,4 +128,12 @@ def _seen(process: int, now: rates.Reading) -> Seen | None:
         living.resident_bytes,
         now.calls.get(process),
         now.heaps.get(process),
+        memory_of(process),
     )
+
+
+def _is_over(image: Image, now: rates.Reading) -> bool:
+    """Its process has ended, or executed another program: not one that is just not to be read."""
+    process, start_ticks, started_ns = image
+    calls = now.calls.get(process)
+    return not is_alive(process, start_ticks) or (calls is not None and calls.started_ns > started_ns)

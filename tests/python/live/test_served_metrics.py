@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from counter_page_bytes import parse, put
 from heapwright.live.layout import CONSTANTS, FIELDS
+from heapwright.live.memory import Memory
 from heapwright.live.page import HeapFigures
 from heapwright.serve import metrics
+from heapwright.serve.programs import Program
 from heapwright.serve.watch import Look, Seen, Watch
 from prometheus_client.openmetrics import exposition
 from served_samples import Found, busy_page, samples_of, seen_of
@@ -115,14 +117,41 @@ def test_the_document_names_the_metrics() -> None:
     documented = dict(re.findall(r"^\| `(heap\w+|process_\w+)` \| (\w+)", text, re.MULTILINE))
     suffixes = {metrics.COUNTER: "_total", metrics.INFO: "_info"}
     assert documented == {
-        metric.name + suffixes.get(metric.kind, ""): metric.kind for metric in metrics.METRICS
-    } | {metrics.UNREAD: "gauge"}
+        metric.name + suffixes.get(metric.kind, ""): metric.kind
+        for metric in (*metrics.METRICS, *metrics.PROGRAM_METRICS)
+    } | {metrics.UNREAD: "gauge", f"{metrics.PROCESSES}_total": "counter"}
+
+
+def program_of(page: bytearray, processes: int = 3) -> Program:
+    calls = parse(bytes(page)).calls
+    assert calls is not None
+    return Program("shop", processes, calls)
+
+
+def test_sums_of_programs_and_kinds_of_memory_by_hand() -> None:
+    seen = seen_of(busy_page())._replace(memory=Memory(60, 30, 20, 10, 5, 70))
+    samples = samples_of(Look([seen], [], 0, [program_of(busy_page())]))
+    assert samples[("heap_program_calls_total", "malloc")] == 10
+    assert samples[("heap_program_requested_bytes_total",)] == 2100
+    assert samples[("heap_program_failed_calls_total",)] == 3
+    assert samples[("heap_program_processes_total",)] == 3
+    assert samples[("heap_program_timed_call_duration_seconds_count", "make")] == 4
+    assert [samples[("process_memory_bytes", kind)] for kind in ("anonymous", "file", "shared", "swapped")] == [
+        30, 20, 10, 5,
+    ]  # fmt: skip
+
+
+def test_a_single_look_has_no_sums_of_programs() -> None:
+    names = {key[0] for key in samples_of(Look([seen_of(busy_page())], [], 0))}
+    assert not [name for name in names if name.startswith("heap_program")]
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     text = (PROJECT / "python/heapwright/serve/dashboard.json").read_text(encoding="utf-8")
     queries = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]
     told = {key[0] for key in samples_of(Look([seen_of(busy_page())], [], 0))}
+    whole = seen_of(busy_page())._replace(memory=Memory(60, 30, 20, 10, 5, 70))
+    told |= {key[0] for key in samples_of(Look([whole], [], 0, [program_of(busy_page())]))}
     told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(7)))], [], 0))}
     asked = {name for query in queries for name in re.findall(r"\b(?:heap|process|heapwright)_\w+", query)}
     assert asked <= told

@@ -102,7 +102,7 @@ def test_a_heap_that_runs_backwards_is_left_out(monkeypatch: pytest.MonkeyPatch)
     own, watched, told = os.getpid(), Watch(), []
     for purged in (10, 9, 10):
         page = pages.Page("x", own, 0, 0, None, HeapFigures(1, 1, 1, purged, 1, 1, 1))
-        monkeypatch.setattr(watch, "find_pages", lambda _, page=page: pages.Found([page], [], 0))
+        monkeypatch.setattr(watch, "find_pages", lambda *_, page=page: pages.Found([page], [], 0))
         told.append(len(watched.look().processes))
     assert told == [1, 0, 1]
 

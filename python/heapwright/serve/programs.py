@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What programs called in all their processes, those that have ended included: sums that only grow."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from heapwright.live import figures
+from heapwright.live.page import Calls, Page
+
+# Further programs are summed up under one name, so that a machine that makes names cannot fill a database.
+MOST_PROGRAMS = 500
+OTHERS = "(others)"
+# Ended images that a page may still turn up of, with later figures than were seen; and further ones, of which
+# only that they are in the sums is known.
+_MOST_ENDED, _MOST_FORGOTTEN = 1000, 50_000
+
+Image = tuple[int, int, int]
+
+
+class Program(NamedTuple):
+    """One program. processes: images that were ever seen, each exec and fork its own."""
+
+    name: str
+    processes: int
+    calls: Calls
+
+
+class _Known(NamedTuple):
+    """An image: the name that it had first, under which it is summed up, and its last figures."""
+
+    name: str
+    calls: Calls
+
+
+class Programs:
+    """Remembers each image's last figures while it lives, and one sum per program of those that ended."""
+
+    def __init__(self) -> None:
+        self._living: dict[Image, _Known] = {}
+        self._ended: OrderedDict[Image, _Known] = OrderedDict()
+        self._forgotten: OrderedDict[Image, None] = OrderedDict()
+        self._sums: dict[str, Calls] = {}
+        self._processes: dict[str, int] = {}
+
+    def see(self, living: Mapping[Image, Calls], lost: Iterable[Image], ended: Iterable[Page]) -> None:
+        """One look. living: what was read; lost: images of before that live no more; ended: their pages.
+
+        A page may turn up after its image was lost: then only what is more is added.
+        """
+        for image, calls in living.items():
+            if image not in self._ended and image not in self._forgotten:
+                self._living[image] = _Known(self._name_of(image, calls), calls)
+        for page in ended:
+            image = (page.process, page.process_start_ticks, page.calls.started_ns if page.calls else 0)
+            if page.calls and image not in self._forgotten:
+                name = self._name_of(image, page.calls)
+                last = self._living.pop(image, None)
+                self._end(image, _Known(name, _later(last.calls, page.calls) if last else page.calls))
+        for image in lost:
+            if (known := self._living.pop(image, None)) is not None:
+                self._end(image, known)
+
+    def known(self) -> list[Image]:
+        """Those that lived at the last look."""
+        return list(self._living)
+
+    def all(self) -> list[Program]:
+        """By name. Linear in the processes."""
+        found = {name: [calls] for name, calls in self._sums.items()}
+        for known in self._living.values():
+            found.setdefault(known.name, []).append(known.calls)
+        return [Program(name, self._processes[name], figures.total(found[name])) for name in sorted(found)]
+
+    def _name_of(self, image: Image, calls: Calls) -> str:
+        """A new image is counted."""
+        if known := self._living.get(image) or self._ended.get(image):
+            return known.name
+        name = calls.program or "unknown"
+        if name not in self._processes and len(self._processes) >= MOST_PROGRAMS:
+            name = OTHERS
+        self._processes[name] = self._processes.get(name, 0) + 1
+        return name
+
+    def _end(self, image: Image, known: _Known) -> None:
+        before = self._ended.get(image)
+        more = figures.difference(before.calls, known.calls) if before else known.calls
+        if before and figures.runs_backwards(more):
+            return
+        sums = self._sums.get(known.name)
+        self._sums[known.name] = figures.total([sums, more]) if sums else more
+        self._ended[image] = known
+        self._ended.move_to_end(image)
+        if len(self._ended) > _MOST_ENDED:
+            self._forgotten[self._ended.popitem(last=False)[0]] = None
+        if len(self._forgotten) > _MOST_FORGOTTEN:
+            self._forgotten.popitem(last=False)
+
+
+def _later(earlier: Calls, later: Calls) -> Calls:
+    """Unless what is called the later counted backwards."""
+    return earlier if figures.runs_backwards(figures.difference(earlier, later)) else later
