@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import command
-from counting import ask, checked, count, environment, only
+from counting import Running, ask, checked, count, environment, only
 from serving import until
 
 # Objects of pymalloc, some 3 MB/s; the list that holds them is malloc's, and grows by 0.1 MB/s.
@@ -99,38 +99,25 @@ def test_an_attached_process_is_looked_at_too() -> None:
     assert SETTING in memory["outside_hint"]
 
 
-# Shared memory that is written grows in no process; half of it is of a file.
+# Fills shared memory by some 6 MB/s, for as long as it is looked at.
 SHARES = """
-import mmap, sys
-with mmap.mmap(-1, 64 << 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS) as shared:
-    print('begins', flush=True)
-    for begin in range(0, 64 << 20, 1 << 16):
-        shared[begin:begin + 65536] = bytes(65536)
-        if begin % (1 << 20) == 0: sys.stdin.readline()
-    print('ends', flush=True)
-    sys.stdin.read()
+import mmap, time
+shared = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+print('begins', flush=True)
+for begin in range(0, 1 << 30, 1 << 16):
+    shared[begin:begin + 65536] = bytes(65536)
+    time.sleep(0.01)
 """
 
 
 def test_shared_memory_is_no_growth() -> None:
-    with subprocess.Popen(
-        [str(command), "count", "--json", "--", PYTHON, "-S", "-E", "-c", SHARES], env=environment, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as counting:  # fmt: skip
-        assert counting.stdin is not None
-        assert counting.stderr is not None
-        assert counting.stderr.readline() == "begins\n"  # count moves it there
-        process = int(Path(f"/proc/{counting.pid}/task/{counting.pid}/children").read_text().split()[0])
-        looking = subprocess.Popen(
-            [str(command), "top", str(process), "--json", "--interval", "4"], env=environment, text=True,
-            stdout=subprocess.PIPE,
-        )  # fmt: skip
-        counting.stdin.write("\n" * 64)
-        counting.stdin.flush()
-        (row,) = checked(looking.communicate(timeout=60)[0])["processes"]
-        counting.stdin.close()
-        counting.wait(60)
-    assert row["shared_bytes"] >= 64 << 20
+    running = Running(PYTHON, "-S", "-E", "-c", SHARES)
+    assert running.process.stdout is not None
+    running.process.stdout.readline()
+    document = checked(ask("top", str(running.process.pid), "--json", "--interval", "3").stdout)
+    running.end()
+    (row,) = document["processes"]
+    assert row["shared_bytes"] > 8 << 20
     assert abs(row["growth_bytes_per_s"]) < 1 << 20
     assert not row["outside_bytes_per_s"]
     assert row["anonymous_bytes"] < row["resident_bytes"] / 2

@@ -90,7 +90,7 @@ def _living_pages(
             if takes:
                 takes(page)
             if takes or not collecting.is_collected():
-                remove_dead(path, process, page)
+                remove_dead(path, process, page, is_server=takes is not None)
     return Found(pages, problems, len(problems))
 
 
@@ -109,7 +109,7 @@ def _remove_ended(
         with suppress(PageError):
             keeper = read_keeper(str(path))
         if not (keeper and keeper[0] and is_alive(*keeper)):
-            remove_dead(path, process, None)
+            remove_dead(path, process, None, is_server=takes is not None)
 
 
 def ended_pages_kept_for(keeper: tuple[int, int], number: int) -> list[Page]:
@@ -174,12 +174,15 @@ def is_living(page: Page) -> bool:
     return is_alive(page.process, page.process_start_ticks) and has_mapped(page.process, page.path)
 
 
-def remove_dead(path: Path, process: int, page: Page | None) -> bool:
-    """Removes our file of a process that is gone, unless somebody waits for it. page: None, it has none."""
+def remove_dead(path: Path, process: int, page: Page | None, is_server: bool = False) -> bool:
+    """Removes our file of a process that is gone, unless somebody waits for it. page: None, it has none.
+
+    is_server: root's, for which all users' processes leave theirs.
+    """
     try:
         before = path.lstat()
-        is_ours = before.st_uid == os.geteuid() and stat.S_ISREG(before.st_mode)
-        if not is_ours or time.time() - before.st_mtime < _YOUNG_S:
+        is_ours = before.st_uid == os.geteuid() or (is_server and os.geteuid() == 0)
+        if not is_ours or not stat.S_ISREG(before.st_mode) or time.time() - before.st_mtime < _YOUNG_S:
             return False
         if is_living(page) if page else is_alive(process, 0):
             return False

@@ -202,6 +202,9 @@ def _memory(memory: _Record) -> Iterator[tuple[str, str]]:
     if memory["growth_window_ns"] is None:
         return
     window = units.duration(memory["growth_window_ns"])
+    if not memory["growth_bytes_per_s"] and not memory["live_growth_bytes_per_s"]:
+        yield "  growth", f"none, over {window}"
+        return
     live = memory["live_growth_bytes_per_s"]
     beside = "" if live is None else f", live bytes by {units.rate(live)}"
     yield "  growth", f"anonymous memory by {units.rate(memory['growth_bytes_per_s'])}{beside}, over {window}"

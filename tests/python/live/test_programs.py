@@ -174,6 +174,16 @@ def test_others_leave_pages_to_the_server(shm: Path) -> None:
     assert not path.exists(), "without a server whoever looks removes it"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_roots_server_removes_what_other_users_left_to_it(shm: Path) -> None:
+    path = left(shm)
+    os.chown(path, 65534, 65534)
+    pages.find_pages()
+    assert path.exists(), "it is not ours"
+    pages.take_ended(lambda _: None)
+    assert not path.exists()
+
+
 def test_a_program_is_what_it_says() -> None:
     sums = Programs()
     sums.see({}, (), [page(14)])
