@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ LOOK_S = 0.25
 # Of the time that passes, what looking may take: machines with many processes are looked at less often.
 _MOST_SHARE = 0.05
 _MOST_NOTES = 10
+_MOST_THREADS = 100
 _LIBRARY = b"/libheapwright-"
 
 
@@ -84,6 +86,34 @@ class Uncounted:
 
 def _below(root: int) -> set[int]:
     """The process and those that it and its children started."""
+    found = _below_by_children(root)
+    return _below_by_parents(root) if found is None else found
+
+
+def _below_by_children(root: int) -> set[int] | None:
+    """As the kernel lists them, thread by thread: only files of these processes are read. None: it does not
+    (CONFIG_PROC_CHILDREN), or there are many threads. One that starts or ends meanwhile may be missing."""
+    if not Path("/proc/thread-self/children").exists():
+        return None
+    found: set[int] = set()
+    left, threads = [root], 0
+    while left:
+        process = left.pop()
+        if process in found:
+            continue
+        found.add(process)
+        paths = list((PROC / str(process) / "task").glob("*/children"))
+        threads += len(paths)
+        if threads > _MOST_THREADS:
+            return None
+        for path in paths:
+            with suppress(OSError):
+                left += map(int, path.read_bytes().split())
+    return found
+
+
+def _below_by_parents(root: int) -> set[int]:
+    """The same, from a file of each process of the machine."""
     children: dict[int, list[int]] = {}
     for folder in PROC.iterdir():
         if folder.name.isdigit():
