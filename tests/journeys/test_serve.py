@@ -3,6 +3,7 @@
 
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from conftest import command, programs
@@ -178,6 +179,22 @@ def test_a_hundred_readers_at_once_are_answered(served: Served) -> None:
             one.settimeout(20)
             one.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert all(one.recv(15) == b"HTTP/1.0 200 OK" for one in connections)
+
+
+@pytest.mark.parametrize("pause_s", [0.5, 60])
+def test_a_client_has_five_seconds_for_its_request(served: Served, pause_s: float) -> None:
+    host, _, port = served.address.removeprefix("http://").removesuffix("/metrics").rpartition(":")
+    begin_s = time.monotonic()
+    with socket.create_connection((host, int(port)), timeout=30) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        while time.monotonic() < begin_s + 20:
+            if select.select([slow], [], [], pause_s)[0]:
+                break
+            slow.sendall(b"x")
+        with suppress(ConnectionResetError, BrokenPipeError):
+            assert slow.recv(100) == b""
+    assert 4 < time.monotonic() - begin_s < 15
+    assert "heap_process" in served.get()
 
 
 def test_a_name_of_its_own_is_told_to_it() -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import socket
+import time
 from collections.abc import Callable, Collection, Iterable
 from ipaddress import ip_address
 from typing import Any
@@ -29,8 +31,8 @@ _START = (
     "profiles at /debug/pprof/heap?pid=PID and /debug/otlp/heap?pid=PID\n"
 )
 _STRANGE_NAME = "heapwright serve does not know this host name; allow it with --name\n"
-# A client that is silent this long is disconnected.
-_MOST_SILENCE_S = 5.0
+# So long a client may take to send its request, in however many pieces, and then to receive the answer.
+_MOST_SECONDS = 5.0
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -46,8 +48,36 @@ class _ServerOf6(_Server):
     address_family = socket.AF_INET6
 
 
+class _Request(io.RawIOBase):
+    """What a client sends, within one budget of time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._ends_s = time.monotonic() + _MOST_SECONDS
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """TimeoutError: it took too long."""
+        self._connection.settimeout(max(1e-3, self._ends_s - time.monotonic()))
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(WSGIRequestHandler):
-    timeout = _MOST_SILENCE_S
+    timeout = _MOST_SECONDS
+
+    def setup(self) -> None:
+        """A socket's own time limit would begin anew with each piece."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Request(self.connection))
+
+    def parse_request(self) -> bool:
+        """The answer has as much time, all of it together."""
+        is_good = super().parse_request()
+        self.connection.settimeout(_MOST_SECONDS)
+        return is_good
 
     def log_message(self, format: str, *args: Any) -> None:
         """Logs no line per scrape."""
