@@ -43,6 +43,10 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("g_malloc0"),
         at("MemoryContextAllocZero"),
         at("palloc.part.0"),
+        at("runtime.asmcgocall.abi0"),
+        at("github.com/mattn/go-sqlite3._Cfunc_sqlite3_step.abi0"),
+        at("main._cgo_cmalloc.abi0"),
+        at("_cgo_fa3513721dd4_Cfunc_grab"),
         at("std::pmr::synchronized_pool_resource::do_allocate(unsigned long, unsigned long)"),
         at("anything", file="/usr/include/c++/12/bits/stl_vector.h"),
     ],
@@ -69,6 +73,9 @@ def test_plumbing(location: Location) -> None:
         at("zend_mm_chunk_alloc"),
         at("_PyObject_ArenaMmap"),
         at("emulate_palloc"),
+        at("main.cgocall"),
+        at("runtime.newm"),
+        at("main.my_Cfunc"),
     ],
 )
 def test_call_sites(location: Location) -> None:

@@ -39,7 +39,7 @@ _WRAPPER_NAMES = frozenset(
 
 # How Go calls C: runtime.asmcgocall.abi0, main._Cfunc_load.abi0, _cgo_0f2a_Cfunc_load.
 _GO_TO_C = re.compile(
-    r"runtime\.(?:asm)?cgocall(?:back\w*)?|(?:[^\s()]+\.)?_C2?func_\w+|_cgo_\w+_C2?func_\w+|_cgo_cmalloc"
+    r"runtime\.(?:asm)?cgocall(?:back\w*)?|(?:[^\s()]+\.)?_C2?func_\w+|_cgo_\w+_C2?func_\w+|(?:[^\s()]+\.)?_cgo_cmalloc"
     r"|runtime\.systemstack\w*"
 )
 
