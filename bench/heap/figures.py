@@ -339,6 +339,35 @@ TAKEN = {
     "heap-other-thread": by("bytes", "next_bytes", "heap"),
     "heap-page-floor": by("megabytes", "heap"),
     "heap-silent": by("what", "heap"),
+    "heap-threaded": by("program", "heap"),
     "heap-ratchet": by("sizes", "step_bytes", "megabytes", "keep", "heap"),
 }
-BLOCKS = [documents.whole("docs/heap-performance.md", render)]
+
+
+def render_threaded() -> str:
+    """Medians of programs with threads, a row for each figure of a program."""
+    found = documents.read("heap-threaded")
+    heaps = list(dict.fromkeys(heap for of_heap in found["runs"].values() for heap in of_heap))
+
+    def cell(figure: dict[str, float]) -> str:
+        return documents.span_of({name: kib / 1024 for name, kib in figure.items()}, 0)
+
+    rows = []
+    for program, of_heap in found["runs"].items():
+        rows.append([f"{program}, peak MiB", *(cell(of_heap[heap]["peak_kib"]) for heap in heaps)])
+        rows.append([f"{program}, CPU s", *(number(of_heap[heap]["cpu_s"]["median"]) for heap in heaps)])
+    return "\n".join(
+        [
+            *markdown.table(["", *heaps], rows),
+            f"Medians and ends of {found['turns']} (`bench/heap/threaded_programs.py`, "
+            "`bench/results/heap-threaded.json`). *before*: without",
+            "[decision 0043](decisions/0043-first-slabs.md). Load average before: "
+            f"{found['load_before']:.1f}; other work ran beside.",
+        ]
+    )
+
+
+BLOCKS = [
+    documents.whole("docs/heap-performance.md", render),
+    documents.below("docs/heap.md", "heap-threaded", render_threaded),
+]

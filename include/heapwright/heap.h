@@ -22,7 +22,8 @@
  *                                page is kept before it is returned to the kernel
  *   HEAPWRIGHT_HEAP_HARDENED     0 (default) | 1: detect and report misuse
  *   HEAPWRIGHT_HEAP_COUNTERS     0 (default) | 1: publish the counters page in
- *                                shared memory (docs/counters.md)
+ *                                shared memory (docs/counters.md) | print: also
+ *                                print at exit what the heap held at most
  *
  * All functions are thread-safe and work after fork. None may be called from a
  * signal handler. */

@@ -48,6 +48,25 @@ struct ClassCounters {
   Counter returned;  // blocks freed, as of the last look at their slab
 };
 
+// What the heap's memory that may be resident consists of. What is free in a slab has room for its blocks'
+// size only.
+enum class Held : std::uint32_t {
+  live,            // blocks up to 64 KiB that live, as their classes round them
+  free_first,      // free, in the slabs that threads allocate from
+  free_next,       // free, in those that they will use next
+  free_in_full,    // free, in slabs whose owner has not looked since all their blocks were allocated
+  free_of_ended,   // free, in slabs of threads that have ended
+  free_in_pool,    // free, in sparse slabs that any thread may take
+  never_used,      // of slabs in pages that were used before: where they have no blocks yet
+  large,           // blocks above 64 KiB that live, in whole pages
+  large_ends,      // behind these, up to the end of their last 64 KiB
+  runs,            // in no slab or block, waiting to be used or given back
+  runs_of_thread,  // the same, kept by a thread for its next block of up to 128 KiB
+  records,         // of units and of threads
+  count_           // number of parts
+};
+inline constexpr std::size_t held_count = static_cast<std::size_t>(Held::count_);
+
 inline constexpr std::uint32_t heap_section_version = 2;
 
 struct HeapSection {
@@ -69,6 +88,8 @@ struct HeapSection {
   Counter threads;                        // level: caches in use
   Counter counted_reasons[reason_count];  // counted immediately
   Counter summed_reasons[reason_count];   // counted per thread, summed up occasionally
+  Counter held[held_count];               // levels: bytes of each part
+  Counter most_held[held_count];          // the same when their sum was largest
 };
 
 }  // namespace heapwright::counters

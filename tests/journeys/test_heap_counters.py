@@ -135,6 +135,30 @@ def test_the_file_goes_with_the_process(parent: subprocess.Popen[str]) -> None:
     assert not file_of(parent.pid).exists()
 
 
+held_for_a_while = """
+import time
+
+short = [bytearray(1000) for _ in range(40000)]
+long = bytearray(b"x") * (20 << 20)
+time.sleep(0.1)
+del short[::2]
+time.sleep(0.1)
+"""
+
+
+def test_the_parts_of_the_largest_heap_are_printed() -> None:
+    environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_HEAP_COUNTERS": "print"}
+    line = ["/usr/bin/python3", "-c", held_for_a_while]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True, timeout=30)
+    whole, *parts = (text.removeprefix("heapwright: ") for text in done.stderr.splitlines())
+    mib = {name: float(number) for number, name in (part.split(" MiB ") for part in parts)}
+    assert abs(float(whole.split()[0]) - sum(mib.values())) <= 0.1 * len(mib)
+    # Before half of them were freed.
+    assert 38 <= mib["blocks up to 64 KiB"] <= 50
+    assert 20 <= mib["blocks above 64 KiB"] <= 25
+    assert sum(mib.values()) < 80
+
+
 def test_a_program_that_changes_its_user_has_a_page_too() -> None:
     """The page of the image before is root's: the next image can neither move nor remove it."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:

@@ -20,7 +20,7 @@ constexpr bool can_have_thread = HEAPWRIGHT_SANITIZED == 0;
 
 }  // namespace
 
-constinit Settings settings{can_have_thread, false, false, 1000, false, true, true, HugePages::never};
+constinit Settings settings{can_have_thread, false, false, false, 1000, false, true, true, HugePages::never};
 
 namespace {
 
@@ -34,6 +34,13 @@ bool equal(const char* name, std::size_t length, const char* wanted) noexcept {
 bool read_switch(const char* value, bool* into) noexcept {
   if (std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0) return false;
   *into = *value == '1';
+  return true;
+}
+
+bool read_counters(const char* value) noexcept {
+  settings.prints_counters = std::strcmp(value, "print") == 0;
+  if (!settings.prints_counters) return read_switch(value, &settings.publishes_counters);
+  settings.publishes_counters = true;
   return true;
 }
 
@@ -83,7 +90,7 @@ const char* apply(const char* name, std::size_t length, const char* value) noexc
     return read_huge_pages(value) ? nullptr : "auto, 0 or 1";
   }
   if (equal(name, length, "COUNTERS")) {
-    return read_switch(value, &settings.publishes_counters) ? nullptr : "0 or 1";
+    return read_counters(value) ? nullptr : "0, 1 or print";
   }
   return "";
 }

@@ -12,6 +12,7 @@ struct Settings {
   bool has_maintenance_thread;
   bool is_hardened;
   bool publishes_counters;
+  bool prints_counters;  // at exit; then they are published, too
   std::uint32_t decay_ms;
   bool starts_thread_early;  // with the process, not after the heap has grown
   bool gives_back_on_calls;

@@ -125,12 +125,14 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return run;
 }
 
-Run allocate_unit(UnitLot* lot) noexcept {
+Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept {
   Run run{0, false};
   {
     const LockGuard locked = guard();
+    const bool prefers_clean = may_stay_short && !is_dirty_ample();
+    if (prefers_clean && lot->unit == lot->end) *lot = take_clean_lot();
     const bool is_lot_used = lot->unit == lot->end;
-    run = is_lot_used ? find_dirty_run(1, 1) : take_dirty_run(1, 1);
+    if (is_lot_used || !prefers_clean) run = is_lot_used ? find_dirty_run(1, 1) : take_dirty_run(1, 1);
     if (run.unit == 0 && is_lot_used) *lot = take_clean_lot();
     if (run.unit == 0 && lot->unit != lot->end) {
       run = {lot->unit++, true};

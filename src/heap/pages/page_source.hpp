@@ -19,8 +19,10 @@ namespace heapwright::heap {
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
 
 // As allocate_run(1). Prefers a dirty unit; clean ones come from the lot, which is
-// refilled from a free run when empty.
-Run allocate_unit(UnitLot* lot) noexcept;
+// refilled from a free run when empty. A unit that `may_stay_short` is seldom used to its
+// end, and a dirty one would stay resident there: it is a clean one, unless dirty memory
+// is ample.
+Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept;
 
 // As allocate_run, but prefers a clean run: a dirty one would have to be zeroed first, and would leave zeroed
 // pages between dirty ones.

@@ -20,6 +20,7 @@ std::uint64_t pause_after(const MaintenanceResult& result, std::size_t slice) no
   constexpr std::uint64_t linger_ns = 5'000'000'000;
   if (result.pieces == slice) return tick_ns / 16;
   if (result.has_surplus || result.pieces != 0) return 2 * tick_ns;
+  if (settings.prints_counters) return tick_ns;
   if (settings.publishes_counters) return 8 * tick_ns;
   return result.is_waiting ? (decay_ticks() / 8 + 2) * tick_ns : linger_ns;
 }

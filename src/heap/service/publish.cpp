@@ -14,6 +14,7 @@
 #include "heap/base/settings.hpp"
 #include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/service/holdings.hpp"
 #include "heap/threads/caches.hpp"
 #include "platform/raw_syscall.hpp"
 
@@ -141,6 +142,7 @@ void publish_counters() noexcept {
     row.taken.store(since_fork(of_class.taken, before.taken), std::memory_order_relaxed);
     row.returned.store(since_fork(of_class.returned, before.returned), std::memory_order_relaxed);
   }
+  publish_holdings();
   counters::end_update(counters_page->head, monotonic_ns());
 }
 
@@ -154,6 +156,7 @@ void reopen_counters() noexcept {
 }
 
 void close_counters() noexcept {
+  if (settings.prints_counters) print_most_held();
   if (file_process != 0 && file_process == platform::raw_syscall(SYS_getpid)) {
     counters::remove_page(file_name);
   }

@@ -11,7 +11,7 @@ void open_counters() noexcept;
 void publish_counters() noexcept;
 // In a forked child: gives it its own page.
 void reopen_counters() noexcept;
-// At exit: removes the file.
+// At exit: removes the file, and prints what was held if HEAPWRIGHT_HEAP_COUNTERS=print asks for it.
 void close_counters() noexcept;
 
 }  // namespace heapwright::heap

@@ -86,8 +86,8 @@ Block* take_first(ThreadCache* cache, UnitLine* slab) noexcept {
   return block;
 }
 
-Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
-  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot) : allocate_run(units);
+Run find_run(ThreadCache* cache, std::uint32_t units, bool is_first) noexcept {
+  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot, is_first) : allocate_run(units);
   SpareRun& spare = cache->spare;
   Run run = take_run(units);
   if (run.unit == 0 && spare.units == units) {
@@ -120,10 +120,10 @@ UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
 
 // Opens a slab. Null: no memory.
 UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const std::uint32_t units =
-      has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
+  const bool is_first = !has_slabs(cache, size_class);
+  const std::uint32_t units = is_first ? first_slab_units : size_classes[size_class].units;
   const bool has_guard = settings.is_hardened && may_guard_run();
-  Run run = find_run(cache, units + (has_guard ? 1 : 0));
+  Run run = find_run(cache, units + (has_guard ? 1 : 0), is_first);
   if (run.unit == 0) return nullptr;
   if (has_guard) {
     guarded_runs.fetch_add(1, std::memory_order_relaxed);
