@@ -299,6 +299,42 @@ TEST(NodePool, ReleasesAContainerAtOnce) {
   EXPECT_EQ(upstream.live_bytes, 0U) << "its buckets as well";
 }
 
+TEST(NodePool, AMovableContainerTakesItsPoolAlong) {
+  CountingUpstream upstream;
+  using Numbers = std::list<int, node_allocator<int>>;
+  using Movable = heapwright::movable_pooled<Numbers>;
+  static_assert(std::is_nothrow_move_constructible_v<Movable> && std::is_nothrow_move_assignable_v<Movable>);
+  static_assert(!std::is_copy_constructible_v<Movable> && !std::is_move_constructible_v<pooled<Numbers>>);
+  {
+    struct Holder {
+      int number;
+      Movable numbers;
+    };
+    std::vector<Holder> holders;
+    for (int i = 0; i < 20; ++i) {
+      holders.push_back({i, Movable({.upstream = &upstream})});
+      holders.back().numbers->assign(100, i);
+    }
+    const int* first = &holders[3].numbers->front();
+    std::swap(holders[3], holders[19]);
+    EXPECT_EQ(&holders[19].numbers->front(), first);
+    EXPECT_EQ(holders[19].number, holders[19].numbers->back());
+    holders.erase(holders.begin(), holders.begin() + 10);
+    EXPECT_EQ(holders[0].numbers->size(), 100U);
+    EXPECT_EQ(Movable::totals().pools, 10U);
+
+    Movable taken = std::move(holders[0].numbers);
+    EXPECT_EQ(taken.statistics().live_blocks, 100U);
+    holders[0].numbers.clear();
+    EXPECT_TRUE(holders[0].numbers->empty());
+    holders[0].numbers->push_back(7);
+    holders[0].numbers = std::move(taken);
+    EXPECT_EQ(std::as_const(holders[0].numbers)->size(), 100U);
+    EXPECT_EQ(Movable::totals().pools, 10U);
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U);
+}
+
 TEST(NodePool, DestroysElementsThatNeedIt) {
   using Value = parts_test::ThrowingValue<false>;
   const long live = Value::live;
