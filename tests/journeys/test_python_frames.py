@@ -200,6 +200,42 @@ def test_a_program_that_runs_already(tmp_path: Path, name: str, options: tuple[s
         assert least <= found[place][1] <= least * 1.02, place
 
 
+EXTENSION = """
+#include <stdlib.h>
+__attribute__((noinline)) void* inner(size_t bytes) { void* volatile block = malloc(bytes); return block; }
+void* fetched(size_t bytes) { void* volatile block = inner(bytes); return block; }
+"""
+
+
+@pytest.mark.parametrize("debug_info", [(), ("-g",)], ids=["installed", "own"])
+def test_an_extension_without_debug_info_is_passed(tmp_path: Path, debug_info: tuple[str, ...]) -> None:
+    if not is_known(DEBIANS):
+        pytest.skip("needs Debian's python3.11")
+    (tmp_path / "fast.c").write_text(EXTENSION)
+    library = tmp_path / "fast.so"
+    subprocess.run(
+        ["gcc", "-O1", *debug_info, "-shared", "-fPIC", tmp_path / "fast.c", "-o", library], check=True
+    )
+    (tmp_path / "app.py").write_text(
+        f"import ctypes\nfast = ctypes.CDLL('{library}')\ndef load():\n    fast.fetched(50_000)\n"
+        "for _ in range(9):\n    load()\n"
+    )
+    trace = tmp_path / "app.heapwright"
+    line = [command, "record", "--quiet", "-o", trace, "--", DEBIANS, "-S", "-E", tmp_path / "app.py"]
+    subprocess.run([str(part) for part in line], check=True, timeout=120)
+    rows = [row for row in rows_of(trace) if row["bytes"] == 450_000]
+    assert len(rows) == 1, rows_of(trace)
+    found = rows[0]
+    if debug_info:
+        assert (found["function"], Path(found["file"]).name) == ("inner", "fast.c")
+        assert "nested" not in found
+    else:
+        assert (found["function"], found["line"], Path(found["file"]).name) == ("load", 4, "app.py")
+        # Of what ctypes loads on the way: libffi, which has no lines either, is the outermost.
+        assert found["nested"]["is_all"]
+        assert len(found["nested"]["functions"]) == 1
+
+
 def test_without_python_functions_the_interpreter_is_the_site(tmp_path: Path) -> None:
     if not is_known(DEBIANS):
         pytest.skip("needs Debian's python3.11")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 @dataclass
 class FakeSymbols:
-    """Frames with given functions; "name!library" sets the library."""
+    """Frames with given functions; "name!library" sets the library, "name!library:file" the file, too."""
 
     functions: list[list[str]]
 
@@ -29,15 +29,16 @@ class FakeSymbols:
         inner = self.functions[frame]
         found = []
         for position, text in enumerate(inner):
-            function, _, library = text.partition("!")
-            found.append(Location(function, "", 0, position < len(inner) - 1, library or "app"))
+            function, _, place = text.partition("!")
+            library, _, file = place.partition(":")
+            found.append(Location(function, file, 0, position < len(inner) - 1, library or "app"))
         return found
 
     def at_hand(self, frame: int) -> list[Location]:
         return self.locations(frame)
 
     def library(self, frame: int) -> str:
-        return self.functions[frame][-1].partition("!")[2] or "app"
+        return self.functions[frame][-1].partition("!")[2].partition(":")[0] or "app"
 
     @property
     def libraries(self) -> list[str]:
@@ -64,12 +65,12 @@ def test_below_named_code_of_a_runtime_its_interpreter_is_plumbing() -> None:
         ["serve![jit]"],
         ["call!node"],
         ["resolve_static_call![jit]"],
-        ["deflate!libz.so"],
+        ["deflate!libz.so:deflate.c"],
         ["arena!node"],
     ]
     parents = [0, 1, 2, 2, 4, 1]
     frames = [0, 1, 2, 3, 4, 5]
-    expected = ["start [node]", *["serve [[jit]]"] * 3, "deflate [libz.so]", "arena [node]"]
+    expected = ["start [node]", *["serve [[jit]]"] * 3, "deflate deflate.c", "arena [node]"]
     assert names(parents, frames, functions) == expected
     across = [0xFFFFFFF5 if frame == 3 else frame for frame in frames]
     assert names(parents, across, functions) == expected, "a mark between two frames calls nothing"
@@ -136,14 +137,16 @@ def test_skip_adds_plumbing() -> None:
 
 
 # What a Python program's stacks are made of, innermost last.
-EVAL, HANDLE, RESIZE, EXTENSION, START = range(1, 6)
+EVAL, HANDLE, RESIZE, EXTENSION, START, INSTALLED, CALLED = range(1, 8)
 PYTHON_PROGRAM = [
     ["main!python3.11"],
     ["_PyEval_EvalFrameDefault!python3.11"],
     ["handle![python]"],
     ["list_resize!python3.11"],
-    ["parse!_fast.so"],
+    ["parse!_fast.so:fast.c"],
     ["Py_Initialize!python3.11"],
+    ["array_zeros!_umath.so"],
+    ["UserNEW!_umath.so"],
 ]
 
 
@@ -162,11 +165,23 @@ def python_site(*frames: int, **options: object) -> str:
 def test_an_interpreter_counts_for_the_python_function_that_it_runs() -> None:
     assert python_site(EVAL, HANDLE) == "handle [[python]]"
     assert python_site(EVAL, HANDLE, RESIZE) == "handle [[python]]"
-    assert python_site(EVAL, HANDLE, EXTENSION) == "parse [_fast.so]"
-    assert python_site(EVAL, HANDLE, EXTENSION, RESIZE) == "parse [_fast.so]"
+    assert python_site(EVAL, HANDLE, EXTENSION) == "parse fast.c"
+    assert python_site(EVAL, HANDLE, EXTENSION, RESIZE) == "parse fast.c"
     assert python_site(EVAL, HANDLE, EXTENSION, EVAL, HANDLE, RESIZE) == "handle [[python]]"
     deep = python_site(EVAL, HANDLE, EXTENSION, RESIZE, depth=3)
-    assert deep == "parse [_fast.so] < handle [[python]] < _PyEval_EvalFrameDefault [python3.11]"
+    assert deep == "parse fast.c < handle [[python]] < _PyEval_EvalFrameDefault [python3.11]"
+
+
+def test_native_code_without_lines_counts_for_the_python_function_that_calls_it() -> None:
+    assert python_site(EVAL, HANDLE, INSTALLED, CALLED) == "handle [[python]]"
+    assert python_site(EVAL, HANDLE, INSTALLED, EXTENSION, CALLED) == "parse fast.c"
+    assert python_site(INSTALLED, CALLED) == "UserNEW [_umath.so]", "a thread of its own"
+    stacks = [0, EVAL, HANDLE, INSTALLED, CALLED]
+    sites = group([0, 0, 1, 2, 3], stacks, FakeSymbols(PYTHON_PROGRAM), SiteOptions())  # type: ignore[arg-type]
+    through = sites.weighed([0, 0, 0, 0, 5])[sites.site_of_stack[4]].through
+    assert (through.functions, through.is_all) == (("array_zeros",), True)
+    found = [len(sites.locations(frame)) for frame in sites.frames[1:]]
+    assert found == [1, 1, 0, 0], "what leads to the site"
 
 
 def test_an_interpreter_without_a_python_function_is_a_site_of_its_own() -> None:

@@ -169,7 +169,7 @@ class RemedyFile:
 def _to_site(stack: int, parents: Sequence[int], frames: Sequence[int], sites: Sites) -> Iterator[int]:
     while stack != 0 and frames[stack] not in MARKS:
         yield frames[stack]
-        if sites.locations(frames[stack]):
+        if sites.locations(sites.frames[stack]):
             return
         stack = parents[stack]
 

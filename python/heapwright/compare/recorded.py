@@ -198,7 +198,7 @@ def _caller(trace: Trace, site: int) -> str:
     stack = sites[site].stack
     is_below = False
     while stack:
-        for location in sites.locations(tree["frame"][stack]):
+        for location in sites.locations(sites.frames[stack]):
             if is_below:
                 return short_name(location.function)
             is_below = location.function == sites[site].location.function

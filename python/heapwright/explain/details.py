@@ -65,7 +65,7 @@ def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]
         if weight and site_of_stack[stack] in stacks:
             stacks[site_of_stack[stack]].append((stack, weight))
     tree = report.trace.stack_columns
-    callers = Callers(tree["parent"], tree["frame"], report.sites.locations)
+    callers = Callers(tree["parent"], report.sites.frames, report.sites.locations)
     for record in records:
         site = record["site"]
         is_type = report.sites[site].is_type  # and so no part of a stack

@@ -70,7 +70,7 @@ class Groups(NamedTuple):
         sites = tuple(
             Site(number, (group.location,), group.stack) for number, group in enumerate(self.groups)
         )
-        return Sites(self.of_stack, sites, like.locations)
+        return Sites(self.of_stack, sites, like.locations, frames=like.frames)
 
 
 class _Frame(NamedTuple):

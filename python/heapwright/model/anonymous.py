@@ -167,6 +167,8 @@ class AnonymousTrace(Trace):
             lambda frame: tuple(map(unnamed, named.locations(frame))),
             named.is_whole,
             named.passed and named.passed._replace(functions=list(map(self._passed, named.passed.functions))),
+            named.is_by_type,
+            named.frames,
         )
 
     def _passed(self, function: str) -> str:

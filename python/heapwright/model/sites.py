@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one pass over the stacks, in steps that share its tables
 """Groups stacks into call sites, before anything is counted.
 
 A stack's site is its innermost location that is not plumbing. Stacks are a
@@ -9,7 +10,9 @@ Functions of nested allocators (nested.py) are plumbing, and so is what they cal
 says through which of them its blocks come.
 
 Below a Python function, or code that a runtime has made and named, the code of
-the interpreter is plumbing: the site is that function, or an extension that it calls.
+the interpreter is plumbing, and so is native code without source lines, such as
+that of installed extensions: the site is that function, and says through which of
+theirs its blocks come. An extension with debug information is a site of its own.
 """
 
 from __future__ import annotations
@@ -116,7 +119,7 @@ def describe(location: Location) -> str:
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    __slots__ = ("is_by_type", "is_whole", "locations", "passed", "site_of_stack", "sites")
+    __slots__ = ("frames", "is_by_type", "is_whole", "locations", "passed", "site_of_stack", "sites")
 
     def __init__(
         self,
@@ -126,11 +129,14 @@ class Sites:
         is_whole: bool = False,
         passed: Passed | None = None,
         is_by_type: bool = False,
+        frames: Sequence[int] = (),
     ) -> None:
         """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack.
 
         passed: the nested allocators between the sites and malloc. is_by_type: a site may stand for a type.
+        frames: of each stack the innermost, as `locations` takes it to tell what leads to the site.
         """
+        self.frames = frames
         self.is_by_type = is_by_type
         self.site_of_stack = site_of_stack
         self.sites = sites
@@ -155,7 +161,15 @@ class Sites:
         sites = list(self.sites)
         for number, way in found.items():
             sites[number] = sites[number]._replace(through=way)
-        return Sites(self.site_of_stack, tuple(sites), self.locations, self.is_whole, self.passed)
+        return Sites(
+            self.site_of_stack,
+            tuple(sites),
+            self.locations,
+            self.is_whole,
+            self.passed,
+            self.is_by_type,
+            frames=self.frames,
+        )
 
     def matching(self, pattern: re.Pattern[str] | None, library: re.Pattern[str] | None) -> bytes:
         """One byte per site: 1 if the site matches both patterns."""
@@ -175,7 +189,7 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
         frame_paths.skip(funnels(parents, frames, used, frame_paths.of, symbols.is_unnamed))
     marked, passed = frames, None
     if frame_paths.interpreters:
-        marked = _without_python(parents, frames, symbols, frame_paths.interpreters)
+        marked = _in_runtimes(parents, frames, symbols, frame_paths)
     if not options.full_stacks:
         met = used if marked is frames else set(marked[1:])
         marked, passed = _without_own(parents, marked, met, frame_paths)
@@ -190,7 +204,15 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
     site_of_stack, first_stacks = native.number_sites(groups)
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
-    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks, passed, options.by_type)
+    return Sites(
+        site_of_stack,
+        sites,
+        frame_paths.of,
+        options.full_stacks,
+        passed,
+        options.by_type,
+        frames=marked,
+    )
 
 
 def _type_paths(paths: array[int], types: Sequence[str], table: _PathTable) -> array[int]:
@@ -288,24 +310,30 @@ def _interpreters(parents: Sequence[int], frames: Sequence[int], symbols: Symbol
     return frozenset(callers - _OF_RUNTIMES - {""})
 
 
-def _without_python(
-    parents: Sequence[int], frames: Sequence[int], symbols: Symbols, interpreters: frozenset[str]
+def _in_runtimes(
+    parents: Sequence[int], frames: Sequence[int], symbols: Symbols, frame_paths: _FramePaths
 ) -> array[int]:
-    """The frames, numbered behind all others where an interpreter runs without a Python function.
+    """The frames, numbered behind all others where they count otherwise than elsewhere.
 
-    That is at its start, and where it asks for arenas.
+    An interpreter runs without a Python function: at its start, and where it asks for arenas. Native code
+    without source lines runs below such a function: what it calls is passed.
     """
-    kind = {
-        frame: (library in _OF_RUNTIMES, library in interpreters and frame not in MARKS)
-        for frame, library in _libraries_of(frames, symbols).items()
-    }
+    kind = {}
+    for frame, library in _libraries_of(frames, symbols).items():
+        is_native = frame not in MARKS and library not in _OF_RUNTIMES
+        is_of_interpreter = is_native and library in frame_paths.interpreters
+        passed = frame_paths.without_lines(frame) if is_native and not is_of_interpreter else ""
+        kind[frame] = (library in _OF_RUNTIMES, is_of_interpreter, passed)
     is_below = bytearray(len(frames))  # a Python function, or is one
     marked = array("I", frames)
     for stack in range(1, len(frames)):
-        is_python, is_of_interpreter = kind[frames[stack]]
+        is_python, is_of_interpreter, passed = kind[frames[stack]]
         is_below[stack] = is_python or is_below[parents[stack]]
         if is_of_interpreter and not is_below[stack]:
-            marked[stack] += len(symbols)
+            marked[stack] += frame_paths.behind
+        elif passed and is_below[stack]:
+            marked[stack] += 2 * frame_paths.behind
+            frame_paths.passed[marked[stack]] = passed
     return marked
 
 
@@ -378,6 +406,13 @@ class _FramePaths:
         if known is None:
             known = self._known[frame] = self._find(frame)
         return known
+
+    def without_lines(self, frame: int) -> str:
+        """Its function, if there are no source lines; of a stripped one the library. "" = it is no site."""
+        path = self.of(frame)
+        if not path or any(location.file for location in path):
+            return ""
+        return path[-1].library.partition(".")[0] if self._symbols.is_unnamed(frame) else path[-1].function
 
     def all_of(self, frame: int) -> Iterable[Location]:
         """Its locations, those of a mark none."""
