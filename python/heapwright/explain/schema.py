@@ -56,10 +56,10 @@ def _site() -> Schema:
                     Column("switch", "text"),
                 ),
             ),
-            "description": "The functions that the site calls if it gets blocks through any: of nested allocators, "
-            "or below a Python function of installed extensions; those of most allocations first. "
-            "is_all: for all allocations. allocator: as --known-allocators has it; empty: found by "
-            "its callers, given with --skip, or an extension. is_shared: blocks are shared by later "
+            "description": "The functions that the site calls if it gets blocks through any: of nested "
+            "allocators, or below a Python function of installed extensions; those of most allocations "
+            "first. is_all: for all allocations. allocator: as --known-allocators has it; empty: found "
+            "by its callers, given with --skip, or an extension. is_shared: blocks are shared by later "
             "callers. switch: the setting with which each object is a block of its own; empty: none.",
         },
         "callers": {
