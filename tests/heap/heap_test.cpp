@@ -4,7 +4,9 @@
 #include "heapwright/heap.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -57,6 +59,19 @@ class Heap : public testing::Test {
 std::uint64_t opened_slabs() {
   constexpr auto reason = static_cast<std::uint32_t>(counters::Reason::slab_opened);
   return current_cache->reasons[reason].load();
+}
+
+// A program that has called mlockall(): the kernel does not take such pages back.
+TEST(SystemPages, LockedOnesReadAsZerosOnceDropped) {
+  constexpr std::size_t bytes = 4 * 4096;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memset(memory, 1, bytes);
+  if (mlock(memory, bytes) != 0) GTEST_SKIP() << "no memory may be locked";
+  drop_pages(memory, bytes);
+  const auto* const contents = static_cast<const unsigned char*>(memory);
+  EXPECT_TRUE(std::all_of(contents, contents + bytes, [](unsigned char byte) { return byte == 0; }));
+  munmap(memory, bytes);
 }
 
 TEST_F(Heap, AFewBlocksOfFullSlabsAreUsedBeforeASlabIsOpened) {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
@@ -111,7 +112,10 @@ bool make_writable(void* begin, std::size_t bytes) noexcept {
 
 void drop_pages(void* begin, std::size_t bytes) noexcept {
   const TimedCall timed(counters_page->heap.purging);
-  platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
+  const long result = platform::raw_syscall(SYS_madvise, platform::raw_argument(begin),
+                                            static_cast<long>(bytes), MADV_DONTNEED);
+  // Locked memory (mlockall) stays. Nobody may be given what was in it for zeros.
+  if (is_error(result)) std::memset(begin, 0, bytes);
 }
 
 void ask_for_huge_pages(void* begin, std::size_t bytes) noexcept {

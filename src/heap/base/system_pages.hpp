@@ -28,7 +28,8 @@ bool make_writable(void* begin, std::size_t bytes) noexcept;
 void ask_for_huge_pages(void* begin, std::size_t bytes) noexcept;
 // Existing huge pages stay.
 void refuse_huge_pages(void* begin, std::size_t bytes) noexcept;
-// Returns the pages to the kernel; the range stays usable and reads as zeros.
+// Returns the pages to the kernel, which keeps those that are locked; the range stays usable and reads as
+// zeros either way.
 void drop_pages(void* begin, std::size_t bytes) noexcept;
 // Moves the pages at `from` to `to`, writable memory of the same size; `from` reads as
 // zeros afterwards. False: `from` is unchanged, and `to` may be unmapped.
