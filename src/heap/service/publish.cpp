@@ -142,7 +142,8 @@ void publish_counters() noexcept {
     row.taken.store(since_fork(of_class.taken, before.taken), std::memory_order_relaxed);
     row.returned.store(since_fork(of_class.returned, before.returned), std::memory_order_relaxed);
   }
-  publish_holdings();
+  // A walk over all units, whose owners go on meanwhile: only for those who ask.
+  if (settings.publishes_counters) publish_holdings();
   counters::end_update(counters_page->head, monotonic_ns());
 }
 
