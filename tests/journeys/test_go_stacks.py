@@ -74,7 +74,13 @@ WANTED = {
 def built(folder: Path, go: str, *options: str) -> Path:
     (folder / "main.go").write_text(PROGRAM)
     (folder / "go.mod").write_text("module served\n\ngo 1.18\n")
-    environment = {"HOME": str(folder), **os.environ, "CGO_ENABLED": "1", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
+    environment = {
+        "HOME": str(folder),
+        **os.environ,
+        "CGO_ENABLED": "1",
+        "GOFLAGS": "",
+        "GOTOOLCHAIN": "local",
+    }
     done = subprocess.run(
         [go, "build", *options, "-o", "served", "."],
         cwd=folder,
