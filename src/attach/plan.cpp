@@ -51,7 +51,7 @@ class Planner {
     take_allocator(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.stack_end = address_of(modules, "__libc_stack_end");
-    find_interpreter(modules);
+    if (image_.kind() == AgentKind::recording) find_interpreter(modules);
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {
       const auto found = auxiliary.find(type);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t least_address = 1 << 20;
 constexpr std::uint64_t most_reach = 0x7fff0000;
-constexpr std::uint64_t room_of_heap = 1 << 30;  // to grow into; then malloc maps what it needs
+constexpr std::uint64_t room_to_grow = 1 << 30;  // of the heap, which then maps what it needs, and the stack
 
 struct Wanted {
   std::uint64_t bytes;
@@ -70,16 +70,11 @@ std::optional<std::uint64_t> find_room(const std::vector<Mapping>& maps, std::ui
   for (std::size_t at = 0; at + 1 < maps.size(); ++at) {
     const std::uint64_t begin = std::max(maps[at].end, least_address);
     const std::uint64_t end = maps[at + 1].begin;
-    if (end < begin || end - begin < bytes + 2 * page_bytes) continue;
-    const bool is_heaps = maps[at].name == "[heap]";
-    const bool is_stacks = maps[at + 1].name.starts_with("[stack");
-    // A static program's heap may begin right behind it, with nothing else in reach.
-    const std::uint64_t behind_heap = is_heaps ? begin + room_of_heap : begin + page_bytes;
-    for (const std::uint64_t place : {begin + page_bytes, end - page_bytes - bytes, behind_heap}) {
-      if (place + bytes + page_bytes > end) continue;
-      const bool is_for_growth =
-          (place == begin + page_bytes && is_heaps) || (place != begin + page_bytes && is_stacks);
-      if (is_for_growth || !reaches(wanted, place)) continue;
+    const std::uint64_t behind = maps[at].name == "[heap]" ? room_to_grow : page_bytes;
+    const std::uint64_t before = maps[at + 1].name.starts_with("[stack") ? room_to_grow : page_bytes;
+    if (end < begin || end - begin < behind + bytes + before) continue;
+    for (const std::uint64_t place : {begin + behind, end - before - bytes}) {
+      if (!reaches(wanted, place)) continue;
       if (!best || distance(place, lowest) < distance(*best, lowest)) best = place;
     }
   }

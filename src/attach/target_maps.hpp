@@ -26,8 +26,8 @@ std::vector<Mapping> read_maps(pid_t process);
 const Mapping* find_mapping(const std::vector<Mapping>& maps, std::uint64_t address);
 
 // A free range of `bytes`, a page away from other mappings, from which every address between `lowest` and
-// `highest` can be reached by a signed distance of 32 bits. The nearest such range; not where a stack would
-// grow, and 1 GiB away from the heap's end.
+// `highest` can be reached by a signed distance of 32 bits. The nearest such range, 1 GiB away from where the
+// heap or a stack would grow.
 std::optional<std::uint64_t> find_room(const std::vector<Mapping>& maps, std::uint64_t bytes,
                                        std::uint64_t lowest, std::uint64_t highest);
 

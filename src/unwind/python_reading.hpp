@@ -13,7 +13,7 @@ struct PythonFrame {
   std::uint64_t frame;  // its address
   std::uint64_t code;
   std::uint64_t instruction;
-  std::uint64_t loop;      // what its native frame has on the stack: a _PyCFrame, or an entry
+  std::uint64_t loop;      // in its native frame: a CFrame, an entry, or where that frame begins
   std::uint32_t position;  // no_python_position: not shown
   std::uint32_t node;      // of the stack down to it
 };

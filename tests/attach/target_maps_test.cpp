@@ -49,12 +49,16 @@ TEST(Room, LeavesTheHeapAndTheStackTheirs) {
   EXPECT_EQ(find_room(maps, mib, 64 * mib, 65 * mib), std::nullopt);
 }
 
+// A static program without mappings of its own.
 TEST(Room, MayBeBehindWhatTheHeapNeeds) {
   constexpr std::uint64_t gib = 1024 * mib;
-  const std::vector<Mapping> maps{mapping(4 * mib, 5 * mib), mapping(5 * mib, 6 * mib, "[heap]"),
-                                  mapping(100 * gib, 101 * gib)};
+  std::vector<Mapping> maps{mapping(4 * mib, 5 * mib), mapping(5 * mib, 6 * mib, "[heap]"),
+                            mapping(100 * gib, 101 * gib, "[stack]")};
   EXPECT_EQ(find_room(maps, mib, 4 * mib, 5 * mib), 6 * mib + gib);
   EXPECT_EQ(find_room(maps, mib, 4 * mib, 3 * gib), std::nullopt);
+  maps.back() = mapping(2 * gib + 7 * mib, 3 * gib, "[stack]");
+  EXPECT_EQ(find_room(maps, mib, 4 * mib, 5 * mib), 6 * mib + gib);
+  EXPECT_EQ(find_room(maps, 2 * mib, 4 * mib, 5 * mib), std::nullopt) << "the stack would have less";
 }
 
 TEST(Room, IsWithinReachOfAll) {

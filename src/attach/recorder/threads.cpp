@@ -67,7 +67,7 @@ std::uint32_t thread_id_in(std::uint64_t identity) noexcept {
   return static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
 }
 
-// Of an entry, with its stacks empty.
+// Begins the stack of an entry's thread anew: nothing is stored of it.
 void begin_stack(Thread& thread) noexcept {
   const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
   StackMemory& memory = heapwright_agent.stacks[number];
