@@ -132,7 +132,12 @@ void add_contradictions(const Totals& totals, Completeness& completeness) {
 
 void add_own_memory(const order::Source& source, const std::vector<MappingSite>& mappings, const Peak& peak,
                     Completeness& completeness) {
-  if (source.metadata().is_fork_child || source.metadata().has_condition(trace::runtime_condition)) return;
+  const trace::Metadata& metadata = source.metadata();
+  if (metadata.is_fork_child || metadata.has_condition(trace::runtime_condition)) return;
+  // An allocator inside whose calls are seen reserves memory outside of them, too.
+  if (metadata.has_condition(trace::patched_condition) || metadata.has_condition(trace::beside_condition)) {
+    return;
+  }
   std::uint64_t mapped_bytes = 0;
   std::uint64_t at_end_bytes = 0;
   for (const MappingSite& site : mappings) {

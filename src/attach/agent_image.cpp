@@ -120,9 +120,10 @@ std::uint64_t AgentImage::tail_bytes() const noexcept {
   return kind_ == AgentKind::counting ? sizeof(counters::CallsPage) : 0;
 }
 
-std::uint64_t AgentImage::hook(agent::Entry entry, std::uint64_t base) const {
+std::uint64_t AgentImage::hook(agent::Entry entry, bool is_second, std::uint64_t base) const {
   const auto placed = placed_at(base);
-  const std::uint64_t at = hooks_offset_ + agent::index_of(entry) * sizeof(std::uint64_t);
+  const std::size_t index = (is_second ? agent::entry_count : 0) + agent::index_of(entry);
+  const std::uint64_t at = hooks_offset_ + index * sizeof(std::uint64_t);
   std::uint64_t hook = 0;
   if (at + sizeof hook <= placed.size()) std::memcpy(&hook, placed.data() + at, sizeof hook);
   return hook;

@@ -36,8 +36,9 @@ class AgentImage {
   // Distinguishes this version's code from others.
   std::uint64_t checksum() const noexcept { return checksum_; }
 
-  // Address of an entry's hook in a process with the agent at `base`.
-  std::uint64_t hook(agent::Entry entry, std::uint64_t base) const;
+  // Address of an entry's hook in a process with the agent at `base`. is_second: of the second allocator,
+  // which only the recording agent knows.
+  std::uint64_t hook(agent::Entry entry, bool is_second, std::uint64_t base) const;
 
   // The image's content in a process with the agent at `base`, without trailing zeros.
   std::vector<std::uint8_t> placed_at(std::uint64_t base) const;

@@ -9,5 +9,7 @@ namespace heapwright::attach {
 
 // Everything except the number of earlier attachments.
 agent::Agent make_agent(const Plan& plan);
+// What an agent needs about the second allocator. All zero: there is none.
+agent::Agent make_second(const Plan& plan);
 
 }  // namespace heapwright::attach

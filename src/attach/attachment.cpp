@@ -46,7 +46,8 @@ Attachment::Attachment(pid_t process, Observer& observer, Whose whose)
       observer_(observer),
       plan_(make_plan(process, opened(memory_, process), observer.image(), whose)),
       region_(plan_.region, observer.image()),
-      is_region_mapped_(plan_.is_reused) {
+      is_region_mapped_(plan_.is_reused),
+      is_annex_mapped_(plan_.annex.is_reused) {
   observer_.prepare(plan_);
 }
 
@@ -80,7 +81,7 @@ bool Attachment::try_to_attach() {
   try {
     is_done = change_process();
   } catch (...) {
-    if (is_region_mapped_) restore(memory_, own_region());
+    restore_own();
     stopped_.resume();
     throw;
   }
@@ -104,9 +105,11 @@ bool Attachment::change_process() {
   }
   if (!is_region_mapped_) map_region(call);
   is_region_mapped_ = true;
+  if (plan_.annex.base != 0 && !is_annex_mapped_) map_annex(call);
+  is_annex_mapped_ = plan_.annex.base != 0;
   refuse_without_clock(call);
   if (!has_begun_) {
-    write_head();
+    write_heads();
     observer_.begin(scene(call));
     set_active(true);
     has_begun_ = true;
@@ -155,13 +158,28 @@ void Attachment::map_region(RemoteCalls& call) const {
   memory_.must_write(region_.image(), placed.data(), placed.size());
 }
 
-void Attachment::write_head() const {
-  std::vector<std::uint8_t> page(slots_bytes);
-  RegionHead head = make_head(observer_.image());
-  head.slots = plan_.slots.size();
-  std::memcpy(page.data(), &head, sizeof head);
-  std::memcpy(page.data() + sizeof head, plan_.slots.data(), plan_.slots.size() * sizeof(Slot));
-  memory_.must_write(region_.base(), page.data(), page.size());
+void Attachment::map_annex(RemoteCalls& call) const {
+  const std::uint64_t base = plan_.annex.base;
+  const long mapped = call(SYS_mmap, base, annex_bytes, PROT_READ | PROT_EXEC,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+  check_call(mapped, "map executable memory");
+  if (static_cast<std::uint64_t>(mapped) != base) throw Refusal("its memory changed; try again");
+}
+
+void Attachment::write_heads() const {
+  const auto write = [this](std::uint64_t base, RegionHead head, const std::vector<Slot>& slots) {
+    std::vector<std::uint8_t> page(slots_bytes);
+    head.slots = slots.size();
+    std::memcpy(page.data(), &head, sizeof head);
+    std::memcpy(page.data() + sizeof head, slots.data(), slots.size() * sizeof(Slot));
+    memory_.must_write(base, page.data(), page.size());
+  };
+  write(region_.base(), make_head(observer_.image()), plan_.slots);
+  const Annex& annex = plan_.annex;
+  if (annex.base == 0) return;
+  memory_.must_write(far_jump_of_slot(annex.base, 0), annex.jumps.data(),
+                     annex.jumps.size() * sizeof(FarJump));
+  write(annex.base, make_annex_head(observer_.image()), annex.slots);
 }
 
 // Sets the first word of the table of threads, which is the same in both agents.
@@ -191,7 +209,7 @@ bool Attachment::has_thread_within() const {
 void Attachment::patch_all() {
   for (const Patch& patch : plan_.patches) {
     move_threads_out(patch);
-    const auto jump = make_jump(patch.function, patch.hook);
+    const auto jump = make_jump(patch.function, patch.target);
     memory_.must_write(patch.function, jump.data(), jump.size());
   }
 }
@@ -215,11 +233,15 @@ bool Attachment::is_there() const {
   return memory_.value_at<RegionHead>(region_.base()).magic == make_head(observer_.image()).magic;
 }
 
-FoundRegion Attachment::own_region() const {
-  return {.base = region_.base(),
-          .head = make_head(observer_.image()),
-          .slots = plan_.slots,
-          .code_bytes = region_.data() - region_.base()};
+// False: a write failed.
+bool Attachment::restore_own() const {
+  const AgentImage& image = observer_.image();
+  const std::uint64_t code_bytes = region_.data() - region_.base();
+  const bool is_whole =
+      !is_region_mapped_ || restore(memory_, {region_.base(), make_head(image), plan_.slots, code_bytes});
+  if (!is_annex_mapped_) return is_whole;
+  const FoundRegion annex{plan_.annex.base, make_annex_head(image), plan_.annex.slots, annex_bytes};
+  return restore(memory_, annex) && is_whole;
 }
 
 bool Attachment::detach() {
@@ -248,7 +270,7 @@ bool Attachment::detach() {
 // False: the process is restored, but memory of ours is still mapped.
 bool Attachment::try_to_detach() {
   facts_.threads = stopped_.threads().size();
-  if (!restore(memory_, own_region())) throw Refusal("its code cannot be written to");
+  if (!restore_own()) throw Refusal("its code cannot be written to");
   set_active(false);
   observer_.end();
   StoppedThread* const caller = stopped_.caller();

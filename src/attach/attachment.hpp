@@ -42,12 +42,13 @@ class Attachment {
   void refuse_if_changed() const;
   void refuse_without_clock(RemoteCalls& call) const;
   void map_region(RemoteCalls& call) const;
-  void write_head() const;
+  void map_annex(RemoteCalls& call) const;
+  void write_heads() const;
   Scene scene(RemoteCalls& call) const { return {memory_, stopped_, plan_, region_, call}; }
   bool has_thread_within() const;
   void patch_all();
   void move_threads_out(const Patch& patch);
-  FoundRegion own_region() const;
+  bool restore_own() const;
   void set_active(bool is_active) const;
 
   pid_t process_;
@@ -59,6 +60,7 @@ class Attachment {
   StopFacts facts_;
   bool has_healed_ = false;
   bool is_region_mapped_ = false;
+  bool is_annex_mapped_ = false;
   bool has_begun_ = false;
 };
 

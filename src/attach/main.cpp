@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -26,10 +27,15 @@ namespace {
 constexpr int look_ms = 50;
 constexpr int most_ending_ms = 500;
 
-// Names are the agent's, and notes are our own text: nothing needs escaping.
+std::string plain(std::string text) {
+  const auto needs_escape = [](char letter) { return letter == '"' || letter == '\\' || letter < ' '; };
+  std::replace_if(text.begin(), text.end(), needs_escape, '?');
+  return text;
+}
+
 std::string as_json(const std::vector<std::string>& texts) {
   std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "\"" : ", \"") + text + "\"";
+  for (const std::string& text : texts) list += (list.empty() ? "\"" : ", \"") + plain(text) + "\"";
   return "[" + list + "]";
 }
 
@@ -39,12 +45,14 @@ void say_attached(const Attachment& attachment, const Observer& observer) {
     patched.emplace_back(agent::entry_names[agent::index_of(patch.entry)]);
   }
   const StopFacts& facts = attachment.facts();
+  const Allocator* const other = attachment.plan().beside();
+  const std::vector<std::string> beside(other != nullptr ? 1 : 0, other != nullptr ? other->name : "");
   std::printf(
       "{\"state\": \"attached\", %s, \"stopped_ns\": %lu, \"threads\": %zu, \"stops\": %d, "
-      "\"healed\": %s, \"patched\": %s, \"notes\": %s}\n",
+      "\"healed\": %s, \"patched\": %s, \"notes\": %s, \"beside\": %s}\n",
       observer.place().c_str(), static_cast<unsigned long>(facts.stopped_ns), facts.threads, facts.stops,
       attachment.has_healed() ? "true" : "false", as_json(patched).c_str(),
-      as_json(attachment.plan().notes).c_str());
+      as_json(attachment.plan().notes).c_str(), as_json(beside).c_str());
   std::fflush(stdout);
 }
 

@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "attach/inner_allocator.hpp"
@@ -42,16 +43,18 @@ std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mappin
 class Planner {
  public:
   Planner(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose)
-      : process_(process), memory_(memory), image_(image), whose_(whose) {}
+      : process_(process), memory_(memory), image_(image), whose_(whose) {
+    plan_.whose = whose;
+  }
 
   Plan run() {
     const auto auxiliary = read_auxiliary(process_);
     plan_.maps = read_maps(process_);
     const auto modules = read_modules(memory_, auxiliary);
-    take_allocator(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
+    take_allocators(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.stack_end = address_of(modules, "__libc_stack_end");
-    if (image_.kind() == AgentKind::recording) find_interpreter(modules);
+    if (is_recording()) find_interpreter(modules);
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {
       const auto found = auxiliary.find(type);
@@ -71,28 +74,58 @@ class Planner {
     for (const EntryPoint& point : plan_.allocator.points) {
       if (has_hook(point.entry)) add_patch(point);
     }
-    // The libraries are too far from the executable.
-    if (image_.kind() == AgentKind::recording && whose_ == Whose::of_process) add_of_libc(modules);
+    if (plan_.second) add_second();
+    if (is_recording() && !modules.empty()) add_of_libc(modules);
     return plan_;
   }
 
  private:
-  void take_allocator(const std::vector<Module>& modules, std::uint64_t entry) {
+  bool is_recording() const { return image_.kind() == AgentKind::recording; }
+
+  void take_allocators(const std::vector<Module>& modules, std::uint64_t entry) {
     // A static program has no other allocator than the one in it.
-    if (whose_ == Whose::of_process && !modules.empty()) {
-      plan_.allocator = find_allocator(memory_, modules, plan_.maps);
-      return;
-    }
+    const bool is_of_process = whose_ == Whose::of_process && !modules.empty();
+    if (is_of_process) plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+    if (is_of_process && !is_recording()) return;
     const SymbolTable table = read_symbol_table(process_, entry);
-    if (auto inner = find_inner_allocator(memory_, table, modules, plan_.maps)) {
-      plan_.allocator = std::move(inner->allocator);
-      if (!inner->unseen.empty()) plan_.notes.push_back(std::move(inner->unseen));
-      return;
-    }
+    auto inner = find_inner_allocator(memory_, table, modules, plan_.maps);
+    if (inner) return is_of_process ? take_beside(*inner) : take_inner(*inner, modules);
+    if (is_of_process) return;
     const std::string why = table.empty() ? stripped_text : without_malloc_text;
     if (modules.empty()) throw Refusal(why);
     plan_.allocator = find_allocator(memory_, modules, plan_.maps);
     if (!plan_.allocator.path.empty()) throw Refusal(table.empty() ? why : why + leave_out_text);
+  }
+
+  void take_beside(InnerAllocator& inner) {
+    if (!inner.unseen.empty()) plan_.second = std::move(inner.allocator);
+  }
+
+  // And the libraries', if it is another.
+  void take_inner(InnerAllocator& inner, const std::vector<Module>& modules) {
+    if (!inner.unseen.empty()) {
+      try {
+        plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+        plan_.second = std::move(inner.allocator);
+        return;
+      } catch (const Refusal&) {
+        plan_.notes.push_back(std::move(inner.unseen));
+      }
+    }
+    plan_.allocator = std::move(inner.allocator);
+  }
+
+  // If it is not what was asked for, it may be left out.
+  void add_second() {
+    const std::size_t patches = plan_.patches.size();
+    try {
+      for (const EntryPoint& point : plan_.second->points) add_patch(point, true);
+    } catch (const Refusal& refusal) {
+      if (whose_ == Whose::of_executable) throw;
+      plan_.patches.resize(patches);
+      plan_.notes.push_back("calls of " + plan_.second->name + " are not seen: " + refusal.what());
+      plan_.second.reset();
+    }
   }
 
   std::uint64_t address_of(const std::vector<Module>& modules, const char* name) const {
@@ -130,7 +163,8 @@ class Planner {
 
   void choose_region() {
     for (const FoundRegion& region : plan_.regions) {
-      if (region.head.agent_checksum != image_.checksum() || !reaches(region.base, malloc_address())) {
+      if (region.is_annex() || region.head.agent_checksum != image_.checksum() ||
+          !is_near(malloc_address(), region.base, Region::bytes(image_))) {
         continue;
       }
       plan_.is_reused = true;
@@ -148,12 +182,15 @@ class Planner {
     const auto room = find_room(plan_.maps, Region::bytes(image_), lowest, highest);
     if (!room) throw Refusal("there is no free address space within 2 GiB of its malloc");
     plan_.region = *room;
+    // Not for the annex.
+    const Mapping taken{*room, *room + Region::bytes(image_), "r-xp", ""};
+    plan_.maps.insert(std::upper_bound(plan_.maps.begin(), plan_.maps.end(), taken, is_before), taken);
   }
 
+  static bool is_before(const Mapping& a, const Mapping& b) { return a.begin < b.begin; }
+
   // The counting agent has none for what is no heap call, nor for jemalloc's and mimalloc's own names.
-  bool has_hook(Entry entry) const {
-    return image_.kind() == AgentKind::recording || entry < Entry::dlclose_;
-  }
+  bool has_hook(Entry entry) const { return is_recording() || entry < Entry::dlclose_; }
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
 
@@ -175,8 +212,9 @@ class Planner {
     }
   }
 
-  // By a live process.
+  // By a live process. An annex is used with its region.
   void refuse_if_in_use(const FoundRegion& region) const {
+    if (region.is_annex()) return;
     const auto tracer = static_cast<pid_t>(region.head.tracer_process);
     const std::uint64_t ticks = region.head.tracer_start_ticks;
     if (ticks == 0 || start_ticks_of(tracer) != ticks || !is_in_use(memory_, region)) return;
@@ -188,9 +226,27 @@ class Planner {
     throw Refusal("it is being counted" + by + "; see heapwright top " + std::to_string(process_));
   }
 
-  bool reaches(std::uint64_t region, std::uint64_t function) const {
-    const std::uint64_t end = region + Region::bytes(image_);
-    return std::max(end, function) - std::min(region, function) < most_reach;
+  static bool is_near(std::uint64_t function, std::uint64_t begin, std::uint64_t bytes) {
+    return std::max(begin + bytes, function) - std::min(begin, function) < most_reach;
+  }
+
+  // False: there is no annex for it. All functions that need one are in one executable, or in libraries.
+  bool choose_annex(std::uint64_t function) {
+    Annex& annex = plan_.annex;
+    if (annex.base != 0) return is_near(function, annex.base, annex_bytes);
+    if (!is_recording()) return false;
+    for (const FoundRegion& region : plan_.regions) {
+      if (!region.is_annex() || region.head.agent_checksum != image_.checksum() ||
+          !is_near(function, region.base, annex_bytes)) {
+        continue;
+      }
+      annex = {.base = region.base, .is_reused = true, .slots = region.slots, .jumps = {}};
+      annex.jumps.resize(annex.slots.size());
+      return true;
+    }
+    const auto room = find_room(plan_.maps, annex_bytes, function, function);
+    annex.base = room.value_or(0);
+    return room.has_value();
   }
 
   // The original code, without our patches.
@@ -206,12 +262,12 @@ class Planner {
     return code;
   }
 
-  void add_patch(const EntryPoint& point) {
+  void add_patch(const EntryPoint& point, bool is_second = false) {
     const std::uint64_t function = point.symbol.address;
     const bool is_known = std::any_of(plan_.patches.begin(), plan_.patches.end(),
                                       [&](const Patch& patch) { return patch.function == function; });
     if (is_known) return;
-    if (const std::string why = try_to_add(point); !why.empty()) leave_out(point.entry, why);
+    if (const std::string why = try_to_add(point, is_second); !why.empty()) leave_out(point.entry, why);
   }
 
   void leave_out(Entry entry, const std::string& why) {
@@ -231,34 +287,46 @@ class Planner {
   }
 
   // Why it cannot be patched; empty: it was added.
-  std::string try_to_add(const EntryPoint& point) {
+  std::string try_to_add(const EntryPoint& point, bool is_second) {
     const std::uint64_t function = point.symbol.address;
-    if (!reaches(plan_.region, function)) return "is too far away";
+    const bool is_far = !is_near(function, plan_.region, Region::bytes(image_));
+    if (is_far && !choose_annex(function)) return "is too far away";
+    std::vector<Slot>& slots = is_far ? plan_.annex.slots : plan_.slots;
     const auto code = code_of(point.symbol);
     if (code.size() < jump_bytes) return "is too short";
-    const std::uint64_t hook = image_.hook(point.entry, Region(plan_.region, image_).image());
+    const std::uint64_t hook = image_.hook(point.entry, is_second, Region(plan_.region, image_).image());
     Patch patch{.entry = point.entry,
+                .is_second = is_second,
                 .function = function,
-                .hook = hook,
+                .target = hook,
                 .code = 0,
                 .original = {},
                 .instructions = {}};
     std::copy_n(code.begin(), jump_bytes, patch.original.begin());
-    const auto known = std::find_if(plan_.slots.begin(), plan_.slots.end(), [&](const Slot& slot) {
+    const auto known = std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) {
       return slot.function == function && slot.original == patch.original;
     });
-    const auto index = static_cast<std::size_t>(known - plan_.slots.begin());
+    const auto index = static_cast<std::size_t>(known - slots.begin());
     if (index == max_slots) return "exceeds the number of functions that can be patched";
-    patch.code = Region(plan_.region, image_).code_of_slot(index);
+    patch.code = Region(is_far ? plan_.annex.base : plan_.region, image_).code_of_slot(index);
     const MovedEntry moved = move_entry(code, function, patch.code);
     if (!moved.refusal.empty()) return moved.refusal;
     Slot slot{.function = function, .original = patch.original, .padding = {}, .code = {}};
     if (moved.code.size() > slot.code.size()) return "begins with instructions that need too much room";
     std::copy(moved.code.begin(), moved.code.end(), slot.code.begin());
-    if (known == plan_.slots.end()) plan_.slots.push_back(slot);
+    if (known == slots.end()) slots.push_back(slot);
+    if (is_far) patch.target = add_jump(index, hook);
     patch.instructions = moved.instructions;
     plan_.patches.push_back(std::move(patch));
     return "";
+  }
+
+  // Returns its address.
+  std::uint64_t add_jump(std::size_t index, std::uint64_t hook) {
+    std::vector<FarJump>& jumps = plan_.annex.jumps;
+    jumps.resize(plan_.annex.slots.size());
+    std::memcpy(jumps[index].target.data(), &hook, sizeof hook);
+    return far_jump_of_slot(plan_.annex.base, index);
   }
 
   pid_t process_;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,33 @@ namespace heapwright::attach {
 // A function that will jump to its hook.
 struct Patch {
   agent::Entry entry;
+  bool is_second;  // of the second allocator
   std::uint64_t function;
-  std::uint64_t hook;
-  std::uint64_t code;  // new address of its first instructions
+  std::uint64_t target;  // its hook, or the jump there
+  std::uint64_t code;    // new address of its first instructions
   std::array<std::uint8_t, jump_bytes> original;
   std::vector<MovedInstruction> instructions;
+};
+
+// For functions that are too far from the region.
+struct Annex {
+  std::uint64_t base = 0;  // 0: not needed
+  bool is_reused = false;  // it is one of an earlier attachment
+  std::vector<Slot> slots;
+  std::vector<FarJump> jumps;  // by slot
+};
+
+// Whose allocator is observed. A recording has both, if there are two.
+enum class Whose : std::uint8_t {
+  of_process,     // the one whose malloc all modules call
+  of_executable,  // the one in the executable, by its symbol table; without it nothing is
 };
 
 struct Plan {
   std::string started_as;  // the path that was executed
   std::string program;     // the same without the folder
   Allocator allocator;
+  std::optional<Allocator> second;  // the one in the executable, if libraries call another
   std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
   std::uint64_t libc_code = 0;      // the mapping with its mmap; 0: unknown, or linked statically
@@ -49,14 +66,19 @@ struct Plan {
   bool is_reused = false;            // the region is one of them
   std::uint64_t region = 0;
   std::vector<Slot> slots;  // all slots of the region
+  Annex annex;
   std::vector<Patch> patches;
   std::vector<std::string> notes;  // what will not be counted
-};
+  Whose whose = Whose::of_process;
 
-// Whose allocator is observed.
-enum class Whose : std::uint8_t {
-  of_process,     // the one whose malloc all modules call
-  of_executable,  // the one in the executable, by its symbol table
+  // The allocator that reports name first, and the other one; nullptr: there is none.
+  const Allocator& main() const noexcept {
+    return second && whose == Whose::of_executable ? *second : allocator;
+  }
+  const Allocator* beside() const noexcept {
+    if (!second) return nullptr;
+    return whose == Whose::of_executable ? &allocator : &*second;
+  }
 };
 
 // Refusal: it cannot be counted, or another process already counts it.

@@ -103,6 +103,12 @@ int give_size(int file) {
   return error_number;
 }
 
+// The function whose name tells the allocator: an operator's would not.
+std::uint64_t name_giver(const Plan& plan, const Patch& patch) {
+  const bool is_operator = patch.entry >= agent::Entry::new_ && patch.entry < agent::Entry::dlclose_;
+  return is_operator ? plan.second->points[0].symbol.address : patch.function;
+}
+
 void put_plain_memory(const Scene& scene, std::uint64_t area) {
   scene.call(SYS_mmap, area, recorder::replaced_bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -209,7 +215,7 @@ void RecordingObserver::describe(const Plan& plan) const {
   }
   copy_text(block->executable, link_of(process_, "exe"));
   copy_text(block->started_as, plan.started_as);
-  copy_text(block->allocator, plan.allocator.name);
+  copy_text(block->allocator, plan.main().name);
   block->state.store(session::process_live, std::memory_order_release);
   munmap(memory, page_bytes);
 }
@@ -220,6 +226,10 @@ void RecordingObserver::begin(const Scene& scene) {
   if (scene.plan.is_reused) forget_threads(scene);
   const auto made = std::make_unique<RecordingAgent>();
   made->common = make_agent(scene.plan);
+  made->second = make_second(scene.plan);
+  for (const Patch& patch : scene.plan.patches) {
+    if (patch.is_second) made->second_functions[agent::index_of(patch.entry)] = name_giver(scene.plan, patch);
+  }
   made->common.attachment = before->common.attachment + 1;
   made->threads_unloading = before->threads_unloading;
   made->identity_offset = find_identity(scene);
@@ -231,6 +241,10 @@ void RecordingObserver::begin(const Scene& scene) {
   made->stack_end = find_stack_end(scene);
   made->allocator_code = scene.plan.allocator.code;
   made->allocator_code_bytes = scene.plan.allocator.code_bytes;
+  if (scene.plan.second) {
+    made->second_code = scene.plan.second->code;
+    made->second_code_bytes = scene.plan.second->code_bytes;
+  }
   made->libc_code = scene.plan.libc_code;
   made->libc_code_bytes = scene.plan.libc_code_bytes;
   made->agent_code = scene.region.image();

@@ -33,6 +33,12 @@ RegionHead make_head(const AgentImage& image) {
           .threads_offset = static_cast<std::uint32_t>(slots_bytes + image.threads_offset())};
 }
 
+RegionHead make_annex_head(const AgentImage& image) {
+  RegionHead head = make_head(image);
+  head.threads_offset = 0;
+  return head;
+}
+
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps) {
   std::vector<FoundRegion> found;
   for (const Mapping& mapping : maps) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The single mapping that attaching adds to a process: a page of patches, the agent, its counters. It stays
-// there permanently, because a thread may be in it at any time; the next attach reuses it.
+// The mapping that attaching adds to a process: a page of patches, the agent, its counters. It stays
+// there permanently, because a thread may be in it at any time; the next attach reuses it. Functions that are
+// too far away jump by way of a second one, the annex: a page of their patches, a page of jumps to the agent.
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ struct RegionHead {
   std::uint64_t tracer_process;
   std::uint64_t tracer_start_ticks;
   AgentKind kind;
-  std::uint32_t threads_offset;  // offset in the region of the thread table, which is wiped in a fork child
+  // Offset in the region of the thread table, which is wiped in a fork child. 0: this is an annex.
+  std::uint32_t threads_offset;
 };
 
 // A patched function: the bytes that the jump has replaced, and its first instructions, moved.
@@ -70,12 +72,28 @@ class Region {
 
 RegionHead make_head(const AgentImage& image);
 
+inline constexpr std::uint64_t annex_bytes = 2 * slots_bytes;
+// A jump to any address: jmp *(%rip), and the address.
+struct FarJump {
+  std::array<std::uint8_t, 6> instruction{0xff, 0x25, 0, 0, 0, 0};
+  std::array<std::uint8_t, 8> target{};
+  std::array<std::uint8_t, 2> padding{0xcc, 0xcc};
+};
+static_assert(sizeof(FarJump) == 16 && sizeof(FarJump) * max_slots <= slots_bytes);
+// Where the function of this slot jumps to.
+constexpr std::uint64_t far_jump_of_slot(std::uint64_t annex, std::size_t index) noexcept {
+  return annex + slots_bytes + index * sizeof(FarJump);
+}
+RegionHead make_annex_head(const AgentImage& image);
+
 // A region that is already in the process, of this version's agent or another's.
 struct FoundRegion {
   std::uint64_t base;
   RegionHead head;
   std::vector<Slot> slots;
   std::uint64_t code_bytes;  // its executable part: where a jump of ours leads
+
+  bool is_annex() const noexcept { return head.threads_offset == 0; }
 };
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps);
 

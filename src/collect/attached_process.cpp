@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -123,6 +124,13 @@ std::uint64_t AttachedProcess::seen_monotonic_ns() const { return number_field_o
 std::uint64_t AttachedProcess::threads() const { return number_field_of(attached_, "threads"); }
 
 std::vector<std::string> AttachedProcess::unseen() const { return texts_field_of(attached_, "notes"); }
+
+std::vector<std::string> AttachedProcess::beside() const { return texts_field_of(attached_, "beside"); }
+
+bool AttachedProcess::has(const std::string& function) const {
+  const std::vector<std::string> patched = texts_field_of(attached_, "patched");
+  return std::find(patched.begin(), patched.end(), function) != patched.end();
+}
 
 std::uint64_t number_field_of(const std::string& json, const std::string& name) {
   const std::size_t begin = value_of(json, name);

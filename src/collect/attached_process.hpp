@@ -41,6 +41,10 @@ class AttachedProcess {
   std::uint64_t seen_monotonic_ns() const;
   // Calls that its agent does not see.
   std::vector<std::string> unseen() const;
+  // The allocators that are recorded beside the first one, by name.
+  std::vector<std::string> beside() const;
+  // Whether calls of this function are recorded.
+  bool has(const std::string& function) const;
 
  private:
   std::string read_line();

@@ -98,6 +98,9 @@ trace::Metadata ProcessRecording::describe() const {
   const bool is_part = options.process != 0 && !options.is_whole_run;
   if (is_part) metadata.conditions.emplace_back(trace::attached_condition);
   if (options.patches) metadata.conditions.emplace_back(trace::patched_condition);
+  for (const std::string& name : context_.beside) {
+    metadata.conditions.push_back(trace::beside_condition + name);
+  }
   const KernelEvents* kernel_events = context_.kernel_events;
   const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
   metadata.conditions.push_back("kernel_events\t" +

@@ -44,6 +44,7 @@ struct RecordingContext {
   int output_descriptor = -1;  // of an output that is not a regular file
   KernelEvents* kernel_events = nullptr;
   std::vector<std::string> unseen = {};  // calls that no trace has, for every trace
+  std::vector<std::string> beside = {};  // allocators of a process that is attached to, after its first one
 };
 
 // The result for one process image, for the report.

@@ -260,7 +260,7 @@ class Check {
       return false;
     }
     result_.defines_malloc = facts.defines_malloc;
-    result_.uses_inner_allocator = is_mainly_inner_allocators(path, facts);
+    result_.has_inner_allocator = has_inner_allocator(path, facts);
     const std::string unseen =
         unseen_in(path, facts, way_ == Way::patched ? Role::patched_program : Role::program);
     if (!unseen.empty()) result_.notes.push_back(unseen);

@@ -31,9 +31,10 @@ constexpr int recorder_lost_code = 1;
 const char attached_note[] =
     "attached while it ran: earlier blocks are unknown; child processes are not recorded";
 const char patched_note[] =
-    "recorded from its first instruction on: what its libraries allocated before is unknown; mmap calls and "
-    "child processes are not recorded";
+    "recorded from its first instruction on: what its libraries allocated before is unknown; child processes "
+    "are not recorded";
 const char whole_note[] = "recorded from its first instruction on; child processes are not recorded";
+const char without_mappings_note[] = "mmap calls are not recorded";
 const char killed_text[] = "heapwright-attach was killed; run the same command again to repair the process";
 
 std::string program_of(std::int32_t process) {
@@ -95,7 +96,9 @@ RecordingContext context_of(const Options& options, Kernel& kernel, int stream,
       options, kernel.clock, host_name(),   static_cast<std::uint32_t>(options.process), {}, {}, {},
       {},      stream,       &kernel.events};
   context.notes.emplace_back(note_of(options));
+  if (!attached.has("mmap")) context.notes.emplace_back(without_mappings_note);
   context.unseen = attached.unseen();
+  context.beside = attached.beside();
   return context;
 }
 
@@ -178,8 +181,6 @@ std::optional<int> record_patched(const Options& options, const ProgramCheck& ch
   Launch launch(check.path, check.arguments, "");
   Options attached_options = options;
   attached_options.process = launch.process_id();
-  // A library that is loaded before calls what has the name malloc, and no allocator inside.
-  attached_options.is_whole_run = check.is_static || !check.defines_malloc;
   watch_signals(launch.process_id());
   Kernel kernel;
   open_kernel_events(options, launch.process_id(), Messages(options.is_quiet), kernel.events);
@@ -190,6 +191,9 @@ std::optional<int> record_patched(const Options& options, const ProgramCheck& ch
   HeldProgram held(launch.process_id());
   AttachedProcess attached(attacher_of(options), launch.process_id(), options.despite_seccomp, true);
   if (!attached.is_attached()) return std::nullopt;
+  // A library that is loaded before calls what has the name malloc, and no allocator inside.
+  const bool is_whole_at_entry = check.is_static || (!check.defines_malloc && attached.beside().empty());
+  attached_options.is_whole_run = held.is_before_constructors() || is_whole_at_entry;
   Outputs outputs(attached_options, check.path, standard_stream);
   Report report = record(attached_options, outputs, attached, kernel, &held);
   report.program = check.path;

@@ -177,7 +177,7 @@ int record_program(const Options& options) {
   }
   if (!check.refusal.empty()) throw UsageError(check.refusal);
   if (options.patches) return record_patched(options, check).value_or(not_recorded_code);
-  if (check.uses_inner_allocator && can_be_patched(options) && options.output_pattern != standard_output) {
+  if (check.has_inner_allocator && can_be_patched(options) && options.output_pattern != standard_output) {
     if (const std::optional<int> code = try_to_patch(options, check)) return *code;
   }
   return record_preloaded(options, check);

@@ -58,8 +58,7 @@ bool has(const std::vector<std::string>& conditions, std::string_view beginning)
                      [&](const std::string& line) { return line.starts_with(beginning); });
 }
 
-const char remedy[] =
-    "; record it with --patch to see these instead, or link the allocator as a shared library to see both";
+const char remedy[] = "; record it with --patch to see these too, or link the allocator as a shared library";
 const char library_remedy[] = "; link it as a shared library or preload it to record them";
 
 }  // namespace
@@ -107,11 +106,10 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
          ": calls to its own functions are not seen, only those to malloc and free";
 }
 
-bool is_mainly_inner_allocators(const std::string& path, const ElfFacts& facts) {
+bool has_inner_allocator(const std::string& path, const ElfFacts& facts) {
   const bool is_known = facts.own_allocator == "jemalloc" || facts.own_allocator == "mimalloc";
-  if (!is_known || facts.defines_malloc || is_library_of(path, facts)) return false;
-  // Rust's own functions call the allocator that the program chose, and malloc only where C wants it.
-  return facts.has_rust_allocator || (!facts.imports_malloc && !facts.imports_operators);
+  // CPython calls the mimalloc in it only if it is told to.
+  return is_known && !is_library_of(path, facts) && !facts.runtime.ends_with("Python");
 }
 
 std::string kept_inside(const std::string& path, const ElfFacts& facts,
@@ -160,7 +158,9 @@ UnseenAllocators::Found UnseenAllocators::of(const session::ProcessBlock& block,
     if (line.empty() || std::find(lines.begin(), lines.end(), line) != lines.end()) return;
     lines.push_back(std::move(line));
   };
-  const Role as_program = has(conditions, trace::patched_condition)    ? Role::patched_program
+  const bool is_patched =
+      has(conditions, trace::patched_condition) || has(conditions, trace::beside_condition);
+  const Role as_program = is_patched                                   ? Role::patched_program
                           : has(conditions, trace::attached_condition) ? Role::attached_program
                                                                        : Role::program;
   std::set<std::string> seen;

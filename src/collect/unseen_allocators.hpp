@@ -22,9 +22,9 @@ enum class Role : std::uint8_t {
 
 // One line about what is not seen in a program or library with these facts; empty: nothing known.
 std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role);
-// Whether most that the program allocates itself comes from an allocator inside that heapwright-attach knows:
-// then --patch sees more than a preloaded recorder.
-bool is_mainly_inner_allocators(const std::string& path, const ElfFacts& facts);
+// Whether there is an allocator inside the program that heapwright-attach knows: then --patch sees more than
+// a preloaded recorder.
+bool has_inner_allocator(const std::string& path, const ElfFacts& facts);
 // One line about blocks that are no malloc's, though all calls of malloc are seen; empty: nothing known.
 // conditions: of the trace's metadata, with the settings that turn such a heap off.
 std::string kept_inside(const std::string& path, const ElfFacts& facts,

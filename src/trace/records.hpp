@@ -40,6 +40,9 @@ concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
 // For Metadata::conditions: the process ran before, without the recorder.
 inline constexpr char attached_condition[] = "attached\tyes";
+// The beginning of another: a second allocator whose calls are recorded, named as Metadata::allocator is. A
+// block's stack has the function of the one in the executable as its first frame.
+inline constexpr char beside_condition[] = "beside\t";
 // Attached at its first instruction, to the allocator in its executable.
 inline constexpr char patched_condition[] = "patched\tat the first instruction";
 // The beginning of another: a language's runtime that keeps objects of its own in memory that it maps.

@@ -23,7 +23,7 @@ TEST_P(AgentImages, EveryEntryHasAHookOfItsOwnInItsCode) {
   const std::size_t hook_count =
       GetParam() == AgentKind::counting ? agent::index_of(agent::Entry::dlclose_) : agent::entry_count;
   for (std::size_t index = 0; index < hook_count; ++index) {
-    const std::uint64_t address = image.hook(static_cast<agent::Entry>(index), base);
+    const std::uint64_t address = image.hook(static_cast<agent::Entry>(index), false, base);
     EXPECT_GT(address, base);
     EXPECT_LT(address, base + image.data_offset());
     hooks.insert(address);

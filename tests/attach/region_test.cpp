@@ -62,5 +62,30 @@ TEST_F(RegionTest, AJumpOfTheFunctionsOwnIsNoPatch) {
   EXPECT_EQ(patch_after_jump_to(base_ + region_bytes), nullptr);
 }
 
+int answer() { return 42; }
+
+TEST(Annexes, AFarJumpReachesAnyAddress) {
+  const std::size_t bytes = annex_bytes;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto base = reinterpret_cast<std::uint64_t>(memory);
+  FarJump jump;
+  const auto target = reinterpret_cast<std::uint64_t>(&answer);
+  std::memcpy(jump.target.data(), &target, sizeof target);
+  const std::uint64_t last = far_jump_of_slot(base, max_slots - 1);
+  EXPECT_LE(last + sizeof jump, base + bytes);
+  std::memcpy(reinterpret_cast<void*>(last), &jump, sizeof jump);
+  mprotect(memory, bytes, PROT_READ | PROT_EXEC);
+  EXPECT_EQ(reinterpret_cast<int (*)()>(last)(), 42);
+  munmap(memory, bytes);
+}
+
+TEST(Annexes, AreToldFromRegions) {
+  const AgentImage image(AgentKind::recording);
+  EXPECT_TRUE(
+      (FoundRegion{.base = 0, .head = make_annex_head(image), .slots = {}, .code_bytes = 0}).is_annex());
+  EXPECT_FALSE((FoundRegion{.base = 0, .head = make_head(image), .slots = {}, .code_bytes = 0}).is_annex());
+}
+
 }  // namespace
 }  // namespace heapwright::attach

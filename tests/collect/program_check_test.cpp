@@ -118,8 +118,8 @@ TEST_F(ProgramCheckTest, NamesAllocatorsItCannotSee) {
   EXPECT_EQ(rust.notes[0],
             "'" + programs +
                 "/collect_jemalloc_program' has jemalloc linked in statically: calls to it are not seen, "
-                "only those to malloc and free; record it with --patch to see these instead, or link the "
-                "allocator as a shared library to see both");
+                "only those to malloc and free; record it with --patch to see these too, or link the "
+                "allocator as a shared library");
   EXPECT_TRUE(check_program({programs + "/collect_jemalloc_program"}, "", Way::patched).notes.empty());
   const ProgramCheck own = check_program({programs + "/collect_own_malloc_program"}, "");
   ASSERT_EQ(own.notes.size(), 1U);
@@ -145,22 +145,17 @@ TEST_F(ProgramCheckTest, AWrapperOfMallocIsNoAllocator) {
   EXPECT_TRUE(check_program({programs + "/collect_wrapper_program"}, "").notes.empty());
 }
 
-TEST(InnerAllocators, ArePatchedUnaskedWhereTheProgramLivesOnThem) {
-  const auto is_mainly = [](const ElfFacts& facts) {
-    return is_mainly_inner_allocators("/opt/server", facts);
-  };
-  EXPECT_TRUE(is_mainly({.own_allocator = "jemalloc"}));
-  EXPECT_TRUE(is_mainly({.own_allocator = "mimalloc"}));
-  // Rust's own functions use the chosen one, whatever C code in it calls.
-  EXPECT_TRUE(is_mainly({.imports_malloc = true, .has_rust_allocator = true, .own_allocator = "jemalloc"}));
+TEST(InnerAllocators, ArePatchedUnasked) {
+  const auto has = [](const ElfFacts& facts) { return has_inner_allocator("/opt/server", facts); };
+  EXPECT_TRUE(has({.own_allocator = "jemalloc"}));
+  EXPECT_TRUE(has({.own_allocator = "mimalloc"}));
+  EXPECT_TRUE(has({.imports_malloc = true, .imports_operators = true, .own_allocator = "jemalloc"}));
+  EXPECT_TRUE(has({.defines_malloc = true, .own_allocator = "jemalloc"}));
   // Python has a mimalloc that it uses only if asked to.
-  EXPECT_FALSE(is_mainly({.imports_malloc = true, .own_allocator = "mimalloc", .runtime = "Python"}));
-  EXPECT_FALSE(is_mainly({.imports_operators = true, .own_allocator = "jemalloc"}));
-  EXPECT_FALSE(is_mainly({.own_allocator = "snmalloc"}));
-  EXPECT_FALSE(is_mainly({}));
-  // A malloc of this name is called by libraries, too, before the program begins.
-  EXPECT_FALSE(is_mainly({.defines_malloc = true, .own_allocator = "jemalloc"}));
-  EXPECT_FALSE(is_mainly({.own_allocator = "jemalloc", .library_name = "libjemalloc.so.2"}));
+  EXPECT_FALSE(has({.imports_malloc = true, .own_allocator = "mimalloc", .runtime = "Python"}));
+  EXPECT_FALSE(has({.own_allocator = "snmalloc"}));
+  EXPECT_FALSE(has({}));
+  EXPECT_FALSE(has({.own_allocator = "jemalloc", .library_name = "libjemalloc.so.2"}));
 }
 
 // Attaching patches the malloc that the process uses, wherever it is.

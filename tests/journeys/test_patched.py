@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attaching import changed_code
 from conftest import Record, command, differences, programs
+from recorded_processes import Recording
 
 exited = 1  # trace::EndReason
 
@@ -25,8 +27,58 @@ def test_every_call_of_an_allocator_inside_is_recorded(record: Record, program: 
     assert "patched\tat the first instruction" in conditions
     assert "attached\tyes" not in conditions, "nothing of it ran before"
     assert (trace.facts["end_reason"], trace.facts["end_status"]) == (exited, 7)
-    is_beside_libcs = program == "inner_prefixed"
-    assert ("malloc and free are not seen, only those to je_malloc" in recording.errors) == is_beside_libcs
+    assert "not seen" not in recording.errors
+
+
+def shares_of(path: Path) -> list[dict[str, Any]]:
+    shares: list[dict[str, Any]] = document("explain", path, "--unchecked")["summary"]["allocators"]
+    return shares
+
+
+def test_both_allocators_of_a_program_are_recorded(record: Record) -> None:
+    """With what libraries do before the program, and without what one does for the other."""
+    recording = record("two_allocators", "7")
+    assert recording.status == 7, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    assert trace.facts["unknown_releases"] == 0
+    assert "attached\tyes" not in trace.facts["conditions"], "nothing of it ran before"
+    assert "not seen" not in recording.errors
+    inside, libcs = shares_of(trace.path)
+    assert inside["allocator"] == "jemalloc inside (je_malloc)"
+    assert libcs["allocator"].startswith("glibc 2")
+    assert (inside["live_at_end_blocks"], inside["live_at_end_bytes"]) == (1, 5001)
+    assert inside["allocations"] == 4 * 500 * 4 + 1
+    assert 7001 <= libcs["live_at_end_bytes"] < 9001
+    assert 6002 <= libcs["allocations"] < 6100, "large blocks are the other's"
+    sites = document("explain", trace.path, "--unchecked", "--question", "peak")["questions"]["peak"]["sites"]
+    assert not [one for one in sites if one["function"].startswith("je_")], "the caller wanted the memory"
+
+
+def test_both_allocators_of_a_running_program_are_recorded(tmp_path: Path) -> None:
+    """Twice: what is left of the first recording serves the second."""
+    for number in range(2):
+        with subprocess.Popen(
+            [programs / "two_allocators", "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None and process.stdout is not None
+            assert process.stdout.readline() == "note ready 1\n"
+            for _ in range(number):
+                Recording(process.pid, tmp_path / "first").end()
+            recording = Recording(process.pid, tmp_path / str(number))
+            process.stdin.write("\n")
+            process.stdin.flush()
+            said = [process.stdout.readline().split() for _ in range(12)]
+            trace = recording.end()
+            assert changed_code(process.pid) == []
+            process.stdin.close()
+        assert process.returncode == 0
+        assert differences(said, [trace]) == []
+        assert trace.problems() == []
+        libcs, inside = shares_of(tmp_path / str(number))
+        assert libcs["allocator"].startswith("glibc 2")
+        assert inside["live_at_end_bytes"] == 5001
 
 
 def test_a_static_program_needs_no_option(record: Record) -> None:

@@ -13,7 +13,7 @@ from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.info_schema import SCHEMA
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import coverage, first_screen, summary
+from heapwright.explain import allocator_shares, coverage, first_screen, summary
 from heapwright.model import Trace
 from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units
@@ -60,6 +60,11 @@ def describe(trace: Trace) -> dict[str, Any]:
     }
 
 
+def _allocators(document: dict[str, Any]) -> list[str]:
+    others = [one["value"] for one in document["conditions"] if one["name"] == allocator_shares.BESIDE]
+    return [document["metadata"]["allocator"], *others]
+
+
 def show(document: dict[str, Any], console: Console) -> None:
     """The same as text."""
     metadata, end = document["metadata"], document["end"]
@@ -78,7 +83,7 @@ def show(document: dict[str, Any], console: Console) -> None:
         ("started", started.strftime("%Y-%m-%d %H:%M:%S UTC")),
         ("ended", f"{end['reason']} {end['status']} after {units.duration(end['time_ns'])}"),
         ("covers", _covered(document)),
-        ("allocator", metadata["allocator"]),
+        ("allocator", " and ".join(_allocators(document))),
         ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
         ("file", f"{units.size(document['file_bytes'])}, {units.counted(document['events'], 'call')} in "
                  f"{units.counted(document['event_chunks'], 'chunk')}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heapwright.explain import coverage, estimates, page_faults
+from heapwright.explain import allocator_shares, coverage, estimates, page_faults
 from heapwright.explain.report import Answer, base_in_words
 from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units, widgets
@@ -100,6 +100,7 @@ def about_processes(answer: Answer) -> list[str]:
 
 # Present on every machine; other values show that something was set.
 _USUAL_CONDITIONS = (
+    "beside",
     "kernel_events",
     "kernel_events_lost",
     "runtime",
@@ -120,7 +121,7 @@ def conditions_in_words(conditions: list[Answer]) -> list[str]:
         if one["name"].endswith("_bytes") and one["value"].isdecimal()
         else f"{one['name']}={one['value']}"
         for one in conditions
-        if one["name"] not in ("attached", "patched")
+        if one["name"] not in ("attached", "patched", "beside")
     ]
 
 
@@ -157,6 +158,8 @@ def figures(answer: Answer, is_brief: bool = False) -> widgets.Pairs:
         f"({units.size(peak['live_usable_bytes'])} usable), "
         f"{units.duration(peak['time_ns'])} into the run ({at})",
     )
+    if answer["allocators"]:
+        row("of the peak", allocator_shares.in_words(answer["allocators"]))
     live_blocks = units.counted(answer["live_at_end_blocks"], "block")
     row(
         f"live {coverage.when(answer['live_at'])}",

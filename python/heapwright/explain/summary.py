@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from heapwright.explain import coverage, estimates
+from heapwright.explain import allocator_shares, coverage, estimates
 from heapwright.explain.page_faults import PROCESSOR
 from heapwright.explain.report import CPU_NS, Answer, Finding, Report, heaviest, share
 from heapwright.model import Trace, waiting
@@ -155,6 +155,12 @@ FIGURES = (
     *(Column(name, "text", value=f"report.trace.metadata.{name}") for name in ("program", "command", "host")),
     Column("process_id", value="report.trace.metadata.process_id"),
     Column("allocator", "text", value="report.trace.metadata.allocator"),
+    Column(
+        "allocators",
+        Many(allocator_shares.SHARES),
+        value=lambda of, _: allocator_shares.shares_of(of.report),
+        about="Where the calls of two were recorded, what is whose; otherwise empty, as for sampled calls.",
+    ),
     Column("conditions", Many(_CONDITIONS), value=_conditions),
     Column("started", "moment", value=_started),
     Column("duration_ns", "ns", value=_duration),

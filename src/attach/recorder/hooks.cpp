@@ -3,6 +3,7 @@
 // walk begins there.
 #include <sys/mman.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,15 +21,17 @@ using trace::EventKind;
 
 namespace {
 
-template <typename Signature>
+using HooksOfHeap = std::array<Hook, agent::entry_count>;
+
+template <typename Signature, Heap heap = Heap::first>
 Signature* real(Entry entry) noexcept {
-  return reinterpret_cast<Signature*>(heapwright_agent.common.real[agent::index_of(entry)]);
+  return reinterpret_cast<Signature*>(agent_of<heap>().real[agent::index_of(entry)]);
 }
 
-template <EventKind kind, bool is_failure_recorded = true, typename RealCall>
+template <Heap heap, Entry entry, EventKind kind, bool is_failure_recorded = true, typename RealCall>
 [[gnu::always_inline]] inline void* make(const void* frame, std::size_t size, std::size_t alignment,
                                          RealCall call) noexcept {
-  Thread* const thread = enter(frame);
+  Thread* const thread = enter(frame, activity_in<heap>);
   if (thread == nullptr) [[unlikely]] {
     return call();
   }
@@ -37,7 +40,7 @@ template <EventKind kind, bool is_failure_recorded = true, typename RealCall>
     leave(*thread);
     return block;
   }
-  Recorded recorded(*thread, frame);
+  Recorded<heap> recorded(*thread, frame, entry);
   void* const block = call();
   if ((block == nullptr && !is_failure_recorded) || is_unrecordable_sample(*thread, block)) [[unlikely]] {
     leave(*thread);
@@ -47,11 +50,11 @@ template <EventKind kind, bool is_failure_recorded = true, typename RealCall>
   return block;
 }
 
-template <EventKind kind, typename RealCall>
+template <Heap heap, Entry entry, EventKind kind, typename RealCall>
 [[gnu::always_inline]] inline void release(const void* frame, void* block, std::size_t size,
                                            std::size_t alignment, RealCall call) noexcept {
   if (is_nothing_to_release(block)) return call();
-  Thread* const thread = enter(frame);
+  Thread* const thread = enter(frame, activity_in<heap>);
   if (thread == nullptr) [[unlikely]] {
     return call();
   }
@@ -59,38 +62,43 @@ template <EventKind kind, typename RealCall>
     call();
     return leave(*thread);
   }
-  Recorded recorded(*thread, frame);
+  Recorded<heap> recorded(*thread, frame, entry);
   call();
   recorded.released(kind, block, size, alignment);
 }
 
+template <Heap heap>
 void* hook_malloc(std::size_t size) noexcept {
-  return make<EventKind::malloc_>(__builtin_frame_address(0), size, 0,
-                                  [=]() noexcept { return real<void*(std::size_t)>(Entry::malloc_)(size); });
+  return make<heap, Entry::malloc_, EventKind::malloc_>(__builtin_frame_address(0), size, 0, [=]() noexcept {
+    return real<void*(std::size_t), heap>(Entry::malloc_)(size);
+  });
 }
 
+template <Heap heap>
 void hook_free(void* block) noexcept {
-  auto* const real_free = real<void(void*)>(Entry::free_);
-  if (agent::is_own_call(heapwright_agent.common, __builtin_return_address(0))) [[unlikely]] {
+  auto* const real_free = real<void(void*), heap>(Entry::free_);
+  if (agent::is_own_call(agent_of<heap>(), __builtin_return_address(0))) [[unlikely]] {
     return real_free(block);
   }
-  release<EventKind::free_>(__builtin_frame_address(0), block, 0, 0, [=]() noexcept { real_free(block); });
+  release<heap, Entry::free_, EventKind::free_>(__builtin_frame_address(0), block, 0, 0,
+                                                [=]() noexcept { real_free(block); });
 }
 
+template <Heap heap>
 void* hook_calloc(std::size_t count, std::size_t size) noexcept {
-  return make<EventKind::calloc_>(
+  return make<heap, Entry::calloc_, EventKind::calloc_>(
       __builtin_frame_address(0), agent::product_or_max(count, size), 0,
-      [=]() noexcept { return real<void*(std::size_t, std::size_t)>(Entry::calloc_)(count, size); });
+      [=]() noexcept { return real<void*(std::size_t, std::size_t), heap>(Entry::calloc_)(count, size); });
 }
 
 // A release of a sampled block, an allocation that may be sampled, or both; each half is recorded separately.
-template <typename RealCall>
+template <Heap heap, Entry entry, typename RealCall>
 [[gnu::always_inline]] inline void* reallocate_sampled(Thread& thread, const void* frame, void* old_block,
                                                        std::size_t size, RealCall call) noexcept {
   const record::SampledBlocks sampled = sampled_blocks();
   const bool was_sampled = old_block != nullptr && sampled.remove(old_block);
   const bool is_wanted = !is_sampled_out(thread, size);
-  Recorded recorded(thread, frame);
+  Recorded<heap> recorded(thread, frame, entry);
   void* const block = call();
   const bool has_failed = block == nullptr && size != 0;
   if (has_failed && was_sampled) sampled.add(old_block);
@@ -104,59 +112,64 @@ template <typename RealCall>
   return block;
 }
 
-template <typename RealCall>
+template <Heap heap, Entry entry, typename RealCall>
 [[gnu::always_inline]] inline void* reallocate(const void* frame, void* old_block, std::size_t size,
                                                RealCall call) noexcept {
-  Thread* const thread = enter(frame);
+  Thread* const thread = enter(frame, activity_in<heap>);
   if (thread == nullptr) [[unlikely]] {
     return call();
   }
-  if (sample_mean_bytes() != 0) return reallocate_sampled(*thread, frame, old_block, size, call);
-  Recorded recorded(*thread, frame);
+  if (sample_mean_bytes() != 0) return reallocate_sampled<heap, entry>(*thread, frame, old_block, size, call);
+  Recorded<heap> recorded(*thread, frame, entry);
   void* const block = call();
   recorded.made(EventKind::realloc_, block, size, 0, old_block);
   return block;
 }
 
+template <Heap heap>
 void* hook_realloc(void* old_block, std::size_t size) noexcept {
-  return reallocate(__builtin_frame_address(0), old_block, size, [=]() noexcept {
-    return real<void*(void*, std::size_t)>(Entry::realloc_)(old_block, size);
+  return reallocate<heap, Entry::realloc_>(__builtin_frame_address(0), old_block, size, [=]() noexcept {
+    return real<void*(void*, std::size_t), heap>(Entry::realloc_)(old_block, size);
   });
 }
 
 // rallocx has flags in place of the alignment.
-template <Entry entry>
+template <Heap heap, Entry entry>
 void* hook_realloc_further(void* old_block, std::size_t size, std::size_t further) noexcept {
-  return reallocate(__builtin_frame_address(0), old_block, size, [=]() noexcept {
-    return real<void*(void*, std::size_t, std::size_t)>(entry)(old_block, size, further);
+  return reallocate<heap, entry>(__builtin_frame_address(0), old_block, size, [=]() noexcept {
+    return real<void*(void*, std::size_t, std::size_t), heap>(entry)(old_block, size, further);
   });
 }
 
+template <Heap heap>
 int hook_posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  constexpr Entry entry = Entry::posix_memalign_;
   int error = 0;
-  make<EventKind::posix_memalign_>(__builtin_frame_address(0), size, alignment, [&]() noexcept -> void* {
-    error = real<int(void**, std::size_t, std::size_t)>(Entry::posix_memalign_)(result, alignment, size);
-    return error == 0 ? *result : nullptr;
-  });
+  make<heap, entry, EventKind::posix_memalign_>(
+      __builtin_frame_address(0), size, alignment, [&]() noexcept -> void* {
+        error = real<int(void**, std::size_t, std::size_t), heap>(entry)(result, alignment, size);
+        return error == 0 ? *result : nullptr;
+      });
   return error;
 }
 
-template <Entry entry, EventKind kind>
+template <Heap heap, Entry entry, EventKind kind>
 void* hook_aligned(std::size_t alignment, std::size_t size) noexcept {
-  return make<kind>(__builtin_frame_address(0), size, alignment,
-                    [=]() noexcept { return real<void*(std::size_t, std::size_t)>(entry)(alignment, size); });
+  return make<heap, entry, kind>(__builtin_frame_address(0), size, alignment, [=]() noexcept {
+    return real<void*(std::size_t, std::size_t), heap>(entry)(alignment, size);
+  });
 }
 
-template <Entry entry, EventKind kind>
+template <Heap heap, Entry entry, EventKind kind>
 void* hook_of_pages(std::size_t size) noexcept {
-  return make<kind>(__builtin_frame_address(0), size, 0,
-                    [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
+  return make<heap, entry, kind>(__builtin_frame_address(0), size, 0,
+                                 [=]() noexcept { return real<void*(std::size_t), heap>(entry)(size); });
 }
 
 // The meaning of the second and third argument of a releasing function.
 enum class Further { nothing, size, alignment, size_and_alignment, alignment_and_size };
 
-template <Entry entry, EventKind kind, Further further>
+template <Heap heap, Entry entry, EventKind kind, Further further>
 void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
   std::size_t size = 0;
   std::size_t alignment = 0;
@@ -164,8 +177,9 @@ void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
   if constexpr (further == Further::alignment || further == Further::alignment_and_size) alignment = a;
   if constexpr (further == Further::size_and_alignment) alignment = b;
   if constexpr (further == Further::alignment_and_size) size = b;
-  release<kind>(__builtin_frame_address(0), block, size, alignment,
-                [=]() noexcept { real<void(void*, std::size_t, std::size_t)>(entry)(block, a, b); });
+  release<heap, entry, kind>(__builtin_frame_address(0), block, size, alignment, [=]() noexcept {
+    real<void(void*, std::size_t, std::size_t), heap>(entry)(block, a, b);
+  });
 }
 
 // `real` does not throw: it is malloc, or the allocator's nothrow form. The function called after its failure
@@ -173,53 +187,59 @@ void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
 // function's call of malloc, which fails as well.
 constexpr char nothrow_tag = 0;
 
-template <Entry entry, EventKind kind, bool is_failure_recorded>
+template <Heap heap, Entry entry, EventKind kind, bool is_failure_recorded>
 [[gnu::noinline]] void* make_by_operator(const void* frame, std::size_t size, std::size_t a) noexcept {
   constexpr bool is_aligned = kind >= EventKind::new_aligned && kind <= EventKind::new_array_aligned_nothrow;
-  return make<kind, is_failure_recorded>(frame, size, is_aligned ? a : 0, [=]() noexcept {
-    return real<Operator>(entry)(size == 0 ? 1 : size,
-                                 is_aligned ? a : reinterpret_cast<std::size_t>(&nothrow_tag), &nothrow_tag);
+  return make<heap, entry, kind, is_failure_recorded>(frame, size, is_aligned ? a : 0, [=]() noexcept {
+    return real<Operator, heap>(entry)(
+        size == 0 ? 1 : size, is_aligned ? a : reinterpret_cast<std::size_t>(&nothrow_tag), &nothrow_tag);
   });
 }
 
-template <Entry entry, EventKind kind>
+template <Heap heap, Entry entry, EventKind kind>
 void* hook_throwing(std::size_t size, std::size_t a, const void* b) {
-  void* const block = make_by_operator<entry, kind, false>(__builtin_frame_address(0), size, a);
+  void* const block = make_by_operator<heap, entry, kind, false>(__builtin_frame_address(0), size, a);
   if (block != nullptr) [[likely]] {
     return block;
   }
-  return reinterpret_cast<Operator*>(heapwright_agent.common.otherwise[agent::index_of(entry)])(size, a, b);
+  return reinterpret_cast<Operator*>(agent_of<heap>().otherwise[agent::index_of(entry)])(size, a, b);
 }
 
-template <Entry entry, EventKind kind>
+template <Heap heap, Entry entry, EventKind kind>
 void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
-  return make_by_operator<entry, kind, true>(__builtin_frame_address(0), size, a);
+  return make_by_operator<heap, entry, kind, true>(__builtin_frame_address(0), size, a);
 }
 
 // jemalloc's flags: the lowest bits are the logarithm of the alignment.
 constexpr int flags_alignment = 0x3f;
 constexpr int flags_zero = 0x40;
 
+template <Heap heap>
 void* hook_mallocx(std::size_t size, std::size_t flags_word) noexcept {
+  constexpr Entry entry = Entry::mallocx_;
   const void* const frame = __builtin_frame_address(0);
   const auto flags = static_cast<int>(flags_word);
-  const auto call = [=]() noexcept { return real<void*(std::size_t, int)>(Entry::mallocx_)(size, flags); };
+  const auto call = [=]() noexcept { return real<void*(std::size_t, int), heap>(entry)(size, flags); };
   const int log2 = flags & flags_alignment;
-  if (log2 != 0) return make<EventKind::aligned_alloc_>(frame, size, std::size_t{1} << log2, call);
-  if ((flags & flags_zero) != 0) return make<EventKind::calloc_>(frame, size, 0, call);
-  return make<EventKind::malloc_>(frame, size, 0, call);
+  if (log2 != 0) {
+    return make<heap, entry, EventKind::aligned_alloc_>(frame, size, std::size_t{1} << log2, call);
+  }
+  if ((flags & flags_zero) != 0) return make<heap, entry, EventKind::calloc_>(frame, size, 0, call);
+  return make<heap, entry, EventKind::malloc_>(frame, size, 0, call);
 }
 
-template <Entry entry, EventKind kind>
+template <Heap heap, Entry entry, EventKind kind>
 void* hook_size_aligned(std::size_t size, std::size_t alignment) noexcept {
-  return make<kind>(__builtin_frame_address(0), size, alignment,
-                    [=]() noexcept { return real<void*(std::size_t, std::size_t)>(entry)(size, alignment); });
+  return make<heap, entry, kind>(__builtin_frame_address(0), size, alignment, [=]() noexcept {
+    return real<void*(std::size_t, std::size_t), heap>(entry)(size, alignment);
+  });
 }
 
-template <Entry entry>
+template <Heap heap, Entry entry>
 void* hook_zeroed(std::size_t size) noexcept {
-  return make<EventKind::calloc_>(__builtin_frame_address(0), size, 0,
-                                  [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
+  return make<heap, entry, EventKind::calloc_>(__builtin_frame_address(0), size, 0, [=]() noexcept {
+    return real<void*(std::size_t), heap>(entry)(size);
+  });
 }
 
 // Memory that the program maps itself; not what libc does for its own ends: a statically linked one is known
@@ -238,7 +258,7 @@ void* hook_mmap(void* hint, std::size_t bytes, int protection, int flags, int fi
   const bool is_stack = (flags & MAP_STACK) != 0;
   Thread* const thread = is_stack ? nullptr : enter_mapping(frame, __builtin_return_address(0));
   if (thread == nullptr) return call(hint, bytes, protection, flags, file, offset);
-  Recorded recorded(*thread, frame);
+  Recorded<Heap::first> recorded(*thread, frame, Entry::count_);
   void* const address = call(hint, bytes, protection, flags, file, offset);
   recorded.other(Call{.kind = EventKind::mmap_,
                       .size = bytes,
@@ -253,7 +273,7 @@ int hook_munmap(void* address, std::size_t bytes) noexcept {
   auto* const call = real<int(void*, std::size_t)>(Entry::munmap_);
   Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
   if (thread == nullptr) return call(address, bytes);
-  Recorded recorded(*thread, frame);
+  Recorded<Heap::first> recorded(*thread, frame, Entry::count_);
   const int result = call(address, bytes);
   recorded.other(
       Call{.kind = EventKind::munmap_, .size = bytes, .address = result == 0 ? number_of(address) : 0});
@@ -265,7 +285,7 @@ int hook_madvise(void* address, std::size_t bytes, int advice) noexcept {
   auto* const call = real<int(void*, std::size_t, int)>(Entry::madvise_);
   Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
   if (thread == nullptr) return call(address, bytes, advice);
-  Recorded recorded(*thread, frame);
+  Recorded<Heap::first> recorded(*thread, frame, Entry::count_);
   const int result = call(address, bytes, advice);
   recorded.other(Call{.kind = EventKind::madvise_,
                       .size = bytes,
@@ -281,7 +301,7 @@ void* hook_mremap(void* old_address, std::size_t old_bytes, std::size_t new_byte
   auto* const call = real<void*(void*, std::size_t, std::size_t, int, void*)>(Entry::mremap_);
   Thread* const thread = enter_mapping(frame, __builtin_return_address(0));
   if (thread == nullptr) return call(old_address, old_bytes, new_bytes, flags, new_address);
-  Recorded recorded(*thread, frame);
+  Recorded<Heap::first> recorded(*thread, frame, Entry::count_);
   void* const address = call(old_address, old_bytes, new_bytes, flags, new_address);
   recorded.other(Call{.kind = EventKind::mremap_,
                       .size = new_bytes,
@@ -318,60 +338,66 @@ int hook_dlclose(void* library) noexcept {
   return result;
 }
 
-}  // namespace
-
-// In the order of Entry.
-HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[agent::entry_count]{
-    hook_malloc,
-    hook_calloc,
-    hook_realloc,
-    hook_free,
-    hook_posix_memalign,
-    hook_aligned<Entry::aligned_alloc_, EventKind::aligned_alloc_>,
-    hook_aligned<Entry::memalign_, EventKind::memalign_>,
-    hook_of_pages<Entry::valloc_, EventKind::valloc_>,
-    hook_of_pages<Entry::pvalloc_, EventKind::pvalloc_>,
-    hook_release<Entry::free_sized_, EventKind::free_sized_, Further::size>,
-    hook_release<Entry::free_aligned_sized_, EventKind::free_aligned_sized_, Further::alignment_and_size>,
-    hook_throwing<Entry::new_, EventKind::new_plain>,
-    hook_throwing<Entry::new_array_, EventKind::new_array>,
-    hook_nothrow<Entry::new_nothrow_, EventKind::new_nothrow>,
-    hook_nothrow<Entry::new_array_nothrow_, EventKind::new_array_nothrow>,
-    hook_throwing<Entry::new_aligned_, EventKind::new_aligned>,
-    hook_throwing<Entry::new_array_aligned_, EventKind::new_array_aligned>,
-    hook_nothrow<Entry::new_aligned_nothrow_, EventKind::new_aligned_nothrow>,
-    hook_nothrow<Entry::new_array_aligned_nothrow_, EventKind::new_array_aligned_nothrow>,
-    hook_release<Entry::delete_, EventKind::delete_plain, Further::nothing>,
-    hook_release<Entry::delete_array_, EventKind::delete_array, Further::nothing>,
-    hook_release<Entry::delete_sized_, EventKind::delete_sized, Further::size>,
-    hook_release<Entry::delete_array_sized_, EventKind::delete_array_sized, Further::size>,
-    hook_release<Entry::delete_nothrow_, EventKind::delete_nothrow, Further::nothing>,
-    hook_release<Entry::delete_array_nothrow_, EventKind::delete_array_nothrow, Further::nothing>,
-    hook_release<Entry::delete_aligned_, EventKind::delete_aligned, Further::alignment>,
-    hook_release<Entry::delete_array_aligned_, EventKind::delete_array_aligned, Further::alignment>,
-    hook_release<Entry::delete_sized_aligned_, EventKind::delete_sized_aligned, Further::size_and_alignment>,
-    hook_release<Entry::delete_array_sized_aligned_, EventKind::delete_array_sized_aligned,
+// In the order of Entry. Those of no allocator are the same in both.
+template <Heap heap>
+constexpr HooksOfHeap hooks_of{{
+    hook_malloc<heap>,
+    hook_calloc<heap>,
+    hook_realloc<heap>,
+    hook_free<heap>,
+    hook_posix_memalign<heap>,
+    hook_aligned<heap, Entry::aligned_alloc_, EventKind::aligned_alloc_>,
+    hook_aligned<heap, Entry::memalign_, EventKind::memalign_>,
+    hook_of_pages<heap, Entry::valloc_, EventKind::valloc_>,
+    hook_of_pages<heap, Entry::pvalloc_, EventKind::pvalloc_>,
+    hook_release<heap, Entry::free_sized_, EventKind::free_sized_, Further::size>,
+    hook_release<heap, Entry::free_aligned_sized_, EventKind::free_aligned_sized_,
+                 Further::alignment_and_size>,
+    hook_throwing<heap, Entry::new_, EventKind::new_plain>,
+    hook_throwing<heap, Entry::new_array_, EventKind::new_array>,
+    hook_nothrow<heap, Entry::new_nothrow_, EventKind::new_nothrow>,
+    hook_nothrow<heap, Entry::new_array_nothrow_, EventKind::new_array_nothrow>,
+    hook_throwing<heap, Entry::new_aligned_, EventKind::new_aligned>,
+    hook_throwing<heap, Entry::new_array_aligned_, EventKind::new_array_aligned>,
+    hook_nothrow<heap, Entry::new_aligned_nothrow_, EventKind::new_aligned_nothrow>,
+    hook_nothrow<heap, Entry::new_array_aligned_nothrow_, EventKind::new_array_aligned_nothrow>,
+    hook_release<heap, Entry::delete_, EventKind::delete_plain, Further::nothing>,
+    hook_release<heap, Entry::delete_array_, EventKind::delete_array, Further::nothing>,
+    hook_release<heap, Entry::delete_sized_, EventKind::delete_sized, Further::size>,
+    hook_release<heap, Entry::delete_array_sized_, EventKind::delete_array_sized, Further::size>,
+    hook_release<heap, Entry::delete_nothrow_, EventKind::delete_nothrow, Further::nothing>,
+    hook_release<heap, Entry::delete_array_nothrow_, EventKind::delete_array_nothrow, Further::nothing>,
+    hook_release<heap, Entry::delete_aligned_, EventKind::delete_aligned, Further::alignment>,
+    hook_release<heap, Entry::delete_array_aligned_, EventKind::delete_array_aligned, Further::alignment>,
+    hook_release<heap, Entry::delete_sized_aligned_, EventKind::delete_sized_aligned,
                  Further::size_and_alignment>,
-    hook_release<Entry::delete_aligned_nothrow_, EventKind::delete_aligned_nothrow, Further::alignment>,
-    hook_release<Entry::delete_array_aligned_nothrow_, EventKind::delete_array_aligned_nothrow,
+    hook_release<heap, Entry::delete_array_sized_aligned_, EventKind::delete_array_sized_aligned,
+                 Further::size_and_alignment>,
+    hook_release<heap, Entry::delete_aligned_nothrow_, EventKind::delete_aligned_nothrow, Further::alignment>,
+    hook_release<heap, Entry::delete_array_aligned_nothrow_, EventKind::delete_array_aligned_nothrow,
                  Further::alignment>,
     hook_dlclose,
-    hook_mallocx,
-    hook_realloc_further<Entry::rallocx_>,
-    hook_release<Entry::dallocx_, EventKind::free_, Further::nothing>,
-    hook_release<Entry::sdallocx_, EventKind::free_sized_, Further::size>,
-    hook_zeroed<Entry::zalloc_>,
-    hook_size_aligned<Entry::malloc_aligned_, EventKind::aligned_alloc_>,
-    hook_size_aligned<Entry::zalloc_aligned_, EventKind::aligned_alloc_>,
-    hook_realloc_further<Entry::realloc_aligned_>,
-    hook_release<Entry::free_size_, EventKind::free_sized_, Further::size>,
-    hook_release<Entry::free_size_aligned_, EventKind::free_sized_, Further::size>,
-    hook_release<Entry::free_aligned_, EventKind::free_, Further::nothing>,
+    hook_mallocx<heap>,
+    hook_realloc_further<heap, Entry::rallocx_>,
+    hook_release<heap, Entry::dallocx_, EventKind::free_, Further::nothing>,
+    hook_release<heap, Entry::sdallocx_, EventKind::free_sized_, Further::size>,
+    hook_zeroed<heap, Entry::zalloc_>,
+    hook_size_aligned<heap, Entry::malloc_aligned_, EventKind::aligned_alloc_>,
+    hook_size_aligned<heap, Entry::zalloc_aligned_, EventKind::aligned_alloc_>,
+    hook_realloc_further<heap, Entry::realloc_aligned_>,
+    hook_release<heap, Entry::free_size_, EventKind::free_sized_, Further::size>,
+    hook_release<heap, Entry::free_size_aligned_, EventKind::free_sized_, Further::size>,
+    hook_release<heap, Entry::free_aligned_, EventKind::free_, Further::nothing>,
     hook_mmap,
     hook_munmap,
     hook_mremap,
     hook_madvise,
     hook_exit,
-};
+}};
+
+}  // namespace
+
+HEAPWRIGHT_AGENT_DATA constinit const HooksOfHeap heapwright_agent_hooks[heap_count]{hooks_of<Heap::first>,
+                                                                                     hooks_of<Heap::second>};
 
 }  // namespace heapwright::attach::recorder

@@ -18,10 +18,15 @@ using agent::max_threads;
 
 // What a thread is doing, as seen from a nested call of the same thread.
 enum class Activity : std::uint32_t {
-  program,    // in the program's code: the next call is recorded
-  real_call,  // in the real function: calls it makes are not the program's
-  recorder,   // in the agent: a nested call comes from a signal handler
+  program,      // in the program's code: the next call is recorded
+  real_call,    // in the real function: calls it makes are not the program's
+  recorder,     // in the agent: a nested call comes from a signal handler
+  second_call,  // in the real function of the second allocator
 };
+
+// A process may have two allocators: its libraries', and one in the executable.
+enum class Heap : std::uint8_t { first, second };
+inline constexpr std::size_t heap_count = 2;
 
 struct alignas(64) Thread {
   std::uint64_t key;
@@ -80,7 +85,11 @@ struct alignas(64) FrameTable {
 inline constexpr std::uint64_t own_address_offset = 0x10;
 
 struct RecordingAgent {
-  agent::Agent common{};
+  agent::Agent common{};  // and the first allocator
+  agent::Agent second{};  // only what an allocator has; all zero: there is none
+  // By Entry: where the second allocator's functions begin. Its blocks' stacks begin there, and so their
+  // allocator is known.
+  std::uint64_t second_functions[agent::entry_count]{};
   session::Control* control{};
   session::ProcessBlock* block{};
   SampledMemory* sampled{};
@@ -105,6 +114,8 @@ struct RecordingAgent {
   // agent: the allocator continued by a jump.
   std::uint64_t allocator_code{};
   std::uint64_t allocator_code_bytes{};
+  std::uint64_t second_code{};  // the second allocator may call the first one's as well
+  std::uint64_t second_code_bytes{};
   std::uint64_t agent_code{};
   std::uint64_t agent_code_bytes{};
   // Whoever maps memory from there is libc itself, such as for a thread's stack.

@@ -10,6 +10,8 @@
 #include "attach/recorder/threads.hpp"
 #include "platform/clock.hpp"
 #include "record/ring.hpp"
+#include "unwind/node_table.hpp"
+#include "unwind/pc_table.hpp"
 
 namespace heapwright::attach::recorder {
 
@@ -30,11 +32,21 @@ inline void leave(Thread& thread) noexcept {
   thread.activity = Activity::program;
 }
 
-// A call in progress: its begin, and the thread's state until its end.
+// The stack with one frame more, at its inner end. Usually 10 ns.
+inline std::uint32_t stack_from(std::uint32_t stack, std::uint64_t function) noexcept {
+  const unwind::KnownPc pc = unwind::find_pc(tables(), function + 1);  // as if it returned behind its begin
+  if (pc.number == unwind::KnownPc::table_is_full) return stack;
+  const std::uint32_t node = unwind::intern_node(tables(), stack, pc.number);
+  return node == unwind::node_not_stored ? stack : node;
+}
+
+// A call in progress: its begin, and the thread's state until its end. entry: of the real function; count_:
+// of none of an allocator.
+template <Heap heap>
 class Recorded {
  public:
-  Recorded(Thread& thread, const void* frame) noexcept
-      : thread_(thread), frame_(frame), begin_ticks_(now_ticks()) {}
+  Recorded(Thread& thread, const void* frame, agent::Entry entry) noexcept
+      : thread_(thread), frame_(frame), entry_(entry), begin_ticks_(now_ticks()) {}
 
   // After the real call. Without durations an allocation counts from its end.
   void made(EventKind kind, void* block, std::size_t size, std::size_t alignment = 0,
@@ -44,7 +56,7 @@ class Recorded {
     const bool is_timed = (control.flags & session::record_durations) != 0 || old_block != nullptr;
     if (!is_timed) begin_ticks_ = end_ticks_;
     Call call = begun(kind, block, size, alignment);
-    call.usable = block == nullptr ? 0 : agent::usable_bytes(heapwright_agent.common, block);
+    call.usable = block == nullptr ? 0 : agent::usable_bytes(agent_of<heap>(), block);
     call.old_address = reinterpret_cast<std::uint64_t>(old_block);
     if ((control.flags & session::record_stacks) != 0) call.stack_node = stack();
     write(call);
@@ -95,7 +107,11 @@ class Recorded {
     return call;
   }
 
-  std::uint32_t stack() const noexcept { return unwind::capture(tables(), *thread_.stack, frame_); }
+  std::uint32_t stack() const noexcept {
+    const std::uint32_t captured = unwind::capture(tables(), *thread_.stack, frame_);
+    if constexpr (heap == Heap::first) return captured;
+    return stack_from(captured, heapwright_agent.second_functions[agent::index_of(entry_)]);
+  }
 
   void write(const Call& call) noexcept {
     const bool fits = record::fits_one_slot(call);
@@ -114,6 +130,7 @@ class Recorded {
 
   Thread& thread_;
   const void* frame_;
+  agent::Entry entry_;
   std::uint64_t begin_ticks_;
   std::uint64_t end_ticks_ = 0;
 };

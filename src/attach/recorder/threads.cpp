@@ -157,6 +157,8 @@ void recover(Thread& thread) noexcept {
 void classify_nested(const Thread& thread, std::uint64_t frame) noexcept {
   const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(frame)[1];
   const RecordingAgent& agent = heapwright_agent;
+  const bool is_second = thread.activity == Activity::second_call;
+  if (is_second && caller - agent.second_code < agent.second_code_bytes) return;
   if (caller - agent.allocator_code < agent.allocator_code_bytes) return;
   if (caller - agent.agent_code < agent.agent_code_bytes) return;
   thread.lane->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);

@@ -13,6 +13,14 @@ HEAPWRIGHT_AGENT_DATA RecordingAgent heapwright_agent;
 HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
 HEAPWRIGHT_AGENT_DATA FrameTable heapwright_agent_frames;
 
+template <Heap heap>
+const agent::Agent& agent_of() noexcept {
+  return heap == Heap::first ? heapwright_agent.common : heapwright_agent.second;
+}
+
+template <Heap heap>
+inline constexpr Activity activity_in = heap == Heap::first ? Activity::real_call : Activity::second_call;
+
 inline std::uint64_t identity_of_caller(std::uint64_t thread_pointer) noexcept {
   const auto* own = reinterpret_cast<const std::uint32_t*>(thread_pointer + heapwright_agent.identity_offset);
   return heapwright_agent.common.attachment << 32 | *own;
@@ -52,7 +60,8 @@ Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept;
 bool make_room(Thread& thread, std::uint64_t slots) noexcept;
 
 // Begins a hook. nullptr: forward without recording.
-[[gnu::always_inline]] inline Thread* enter(const void* frame_address) noexcept {
+[[gnu::always_inline]] inline Thread* enter(const void* frame_address,
+                                            Activity activity = Activity::real_call) noexcept {
   if (heapwright_agent.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] {
     return nullptr;
   }
@@ -65,7 +74,7 @@ bool make_room(Thread& thread, std::uint64_t slots) noexcept;
     if (thread == nullptr) return nullptr;
   }
   thread->hook_frame = frame;
-  thread->activity = Activity::real_call;
+  thread->activity = activity;
   return thread;
 }
 

@@ -245,8 +245,8 @@ def test_a_program_whose_allocator_is_not_seen_proves_nothing(
     assert run_command(["gate", budget(tmp_path, WITHIN), "--", program]) == 2
     assert capsys.readouterr().err == (
         f"heapwright: {program} proves nothing: '{Path(program).resolve()}' has an allocator linked in statically "
-        "and calls it directly: its heap calls are not seen; record it with --patch to see these instead, or link the allocator as a shared library to see both "
-        "(--anyway checks what there is)\n"
+        "and calls it directly: its heap calls are not seen; record it with --patch to see these too, or link the "
+        "allocator as a shared library (--anyway checks what there is)\n"
     )
 
 
