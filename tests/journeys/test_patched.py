@@ -52,8 +52,11 @@ def test_both_allocators_of_a_program_are_recorded(record: Record) -> None:
     assert inside["allocations"] == 4 * 500 * 4 + 1
     assert 7001 <= libcs["live_at_end_bytes"] < 9001
     assert 6002 <= libcs["allocations"] < 6100, "large blocks are the other's"
-    sites = document("explain", trace.path, "--unchecked", "--question", "peak")["questions"]["peak"]["sites"]
-    assert not [one for one in sites if one["function"].startswith("je_")], "the caller wanted the memory"
+    calls = document("explain", trace.path, "--unchecked", "--question", "calls")["questions"]["calls"]
+    functions = {one["function"] for one in calls["sites"]}
+    assert "(anonymous namespace)::work(void*)" in functions
+    assert not {one for one in functions if "je_" in one or "take" in one}, "the caller wanted it"
+    assert len(document("info", trace.path)["allocators"]) == 2
 
 
 def test_both_allocators_of_a_running_program_are_recorded(tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ bool is_in_pool(const void* block) { return block >= pool && block < pool + size
 
 [[gnu::noinline]] void* take_large(std::size_t size) { return keep(std::malloc(sizeof(Header) + size)); }
 
-void* take(std::size_t size) {
+// Inlined: where an allocator's functions begin is often another's line.
+[[gnu::always_inline]] inline void* take(std::size_t size) {
+  if (size > sizeof pool) return nullptr;
   const std::size_t bytes = sizeof(Header) + (size + 63) / 64 * 64;
   void* const memory = size > large ? take_large(bytes) : pool + used.fetch_add(bytes);
   auto* const header = static_cast<Header*>(memory);
@@ -44,19 +46,12 @@ void* take(std::size_t size) {
 
 extern "C" {
 // No function begins with a call, which could not be moved.
-[[gnu::noinline]] void* je_malloc(std::size_t size) {
-  if (size > sizeof pool) return nullptr;
-  return take(size);
-}
-[[gnu::noinline]] void* je_calloc(std::size_t count, std::size_t size) {
-  if (size > sizeof pool) return nullptr;
-  return take(count * size);
-}
+[[gnu::noinline]] void* je_malloc(std::size_t size) { return take(size); }
+[[gnu::noinline]] void* je_calloc(std::size_t count, std::size_t size) { return take(count * size); }
 [[gnu::noinline]] std::size_t je_malloc_usable_size(void* block) {
   return static_cast<Header*>(block)[-1].size;
 }
 [[gnu::noinline]] void* je_realloc(void* block, std::size_t size) {
-  if (size > sizeof pool) return nullptr;
   void* const moved = take(size);
   const std::size_t old_size = static_cast<Header*>(block)[-1].size;
   std::memcpy(moved, block, old_size < size ? old_size : size);

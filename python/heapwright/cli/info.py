@@ -13,8 +13,9 @@ from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.info_schema import SCHEMA
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import allocator_shares, coverage, first_screen, summary
+from heapwright.explain import coverage, first_screen, summary
 from heapwright.model import Trace
+from heapwright.model.inner_allocator import allocators_of
 from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
@@ -46,6 +47,7 @@ def describe(trace: Trace) -> dict[str, Any]:
         "frames": len(trace.frame_columns["pc"]),
         "cut_stacks": trace.cut_stacks().lines(),
         "metadata": trace.metadata._asdict(),
+        "allocators": list(allocators_of(trace.metadata)),
         "conditions": [
             {"name": name, "value": value} for name, value in trace.metadata.condition_values.items()
         ],
@@ -58,11 +60,6 @@ def describe(trace: Trace) -> dict[str, Any]:
         "modules": [module._asdict() for module in trace.modules],
         "threads": [thread._asdict() for thread in trace.threads],
     }
-
-
-def _allocators(document: dict[str, Any]) -> list[str]:
-    others = [one["value"] for one in document["conditions"] if one["name"] == allocator_shares.BESIDE]
-    return [document["metadata"]["allocator"], *others]
 
 
 def show(document: dict[str, Any], console: Console) -> None:
@@ -83,7 +80,7 @@ def show(document: dict[str, Any], console: Console) -> None:
         ("started", started.strftime("%Y-%m-%d %H:%M:%S UTC")),
         ("ended", f"{end['reason']} {end['status']} after {units.duration(end['time_ns'])}"),
         ("covers", _covered(document)),
-        ("allocator", " and ".join(_allocators(document))),
+        ("allocator", " and ".join(document["allocators"])),
         ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
         ("file", f"{units.size(document['file_bytes'])}, {units.counted(document['events'], 'call')} in "
                  f"{units.counted(document['event_chunks'], 'chunk')}, "

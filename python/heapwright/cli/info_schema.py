@@ -27,6 +27,7 @@ def schema() -> Schema:
         **dict.fromkeys(("file_bytes", "events", "event_chunks", "stacks", "frames"), COUNT),
         "cut_stacks": many(text),
         "metadata": _of_tuple(Metadata),
+        "allocators": many(text),
         "conditions": many(closed({"name": text, "value": text})),
         "processes": closed(processes),
         "is_attached": flag,

@@ -62,6 +62,11 @@ class Symbols:
         self._object_of_module = memoryview(columns["object_of_module"]).cast("I")
         self._read_object = read_object
         self._late: dict[int, _Columns] = {}
+        self._whole: frozenset[int] = frozenset()
+
+    def take_as_whole(self, frames: frozenset[int]) -> None:
+        """Leaves out what is inlined into these frames' functions: they stand for calls, not for places."""
+        self._whole = frames
 
     def __len__(self) -> int:
         return len(self._columns.first) - 1
@@ -85,7 +90,8 @@ class Symbols:
 
     def locations(self, frame: int) -> list[Location]:
         """The frame's source-level frames, innermost first; never empty."""
-        return self._columns_of(frame).locations(frame, self.library(frame))
+        found = self._columns_of(frame).locations(frame, self.library(frame))
+        return found[-1:] if frame in self._whole else found
 
     def at_hand(self, frame: int) -> list[Location]:
         """The same without reading anything more; empty where that would be needed."""

@@ -15,6 +15,7 @@ from heapwright.model import native
 from heapwright.model import sites as site_groups
 from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
 from heapwright.model.holder_names import renamed
+from heapwright.model.inner_allocator import frames_inside, inner_of
 from heapwright.model.made_code import unnamed_code
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
@@ -203,7 +204,14 @@ class Trace:
                 self.frame_columns["module"],
                 self._reading.symbols_of,
             )
+            self._symbols.take_as_whole(self.frames_inside)
         return self._symbols
+
+    @cached_property
+    def frames_inside(self) -> frozenset[int]:
+        """The frames with which stacks of an allocator inside the program begin, if there is another one."""
+        used = set(self.stack_columns["frame"][1:]) - MARKS.keys() if inner_of(self.metadata) else ()
+        return frames_inside(self.metadata, used, self.symbols())
 
     def sites(self, options: SiteOptions | None = None) -> Sites:
         """Stacks grouped by call site."""
