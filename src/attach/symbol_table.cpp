@@ -4,9 +4,13 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <vector>
+
+#include "attach/agent/layout.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -25,6 +29,15 @@ std::vector<Row> read_rows(std::ifstream& file, std::uint64_t offset, std::uint6
   return rows;
 }
 
+// With any prefix. A browser has a million other functions, which would take 200 MB.
+bool is_of_allocator(std::string_view name) {
+  const auto ends_it = [&](std::string_view ending) { return name.ends_with(ending); };
+  constexpr std::array<std::string_view, 4> further = {"usable_size", "_new", "__init_tp",
+                                                       "__malloc_arena_thread_freeres"};
+  return std::any_of(std::begin(agent::entry_names), std::end(agent::entry_names), ends_it) ||
+         std::any_of(further.begin(), further.end(), ends_it);
+}
+
 void add_functions(std::ifstream& file, const Elf64_Shdr& symbols, const Elf64_Shdr& strings,
                    std::uint64_t bias, SymbolTable& table) {
   auto names = read_rows<char>(file, strings.sh_offset, strings.sh_size);
@@ -35,8 +48,10 @@ void add_functions(std::ifstream& file, const Elf64_Shdr& symbols, const Elf64_S
     const bool is_function = type == STT_FUNC;
     const bool is_defined = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0;
     if (!is_defined || (!is_function && type != STT_GNU_IFUNC) || symbol.st_name >= names.size()) continue;
-    table.try_emplace(names.data() + symbol.st_name,
-                      Symbol{bias + symbol.st_value, symbol.st_size, is_function});
+    const char* const name = names.data() + symbol.st_name;
+    // One in any case: an empty table is that of a stripped program.
+    if (!table.empty() && !is_of_allocator(name)) continue;
+    table.try_emplace(name, Symbol{bias + symbol.st_value, symbol.st_size, is_function});
   }
 }
 

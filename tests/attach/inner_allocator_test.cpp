@@ -138,15 +138,19 @@ TEST_F(InnerAllocators, GlibcsFreesAtAThreadsEndAreItsOwn) {
   EXPECT_EQ(find()->allocator.own_code, table["__malloc_arena_thread_freeres"].address);
 }
 
-extern "C" [[gnu::used]] int heapwright_test_is_in_the_symbol_table() { return 1; }
+extern "C" {
+[[gnu::used]] int heapwright_test_malloc() { return 1; }
+[[gnu::used]] int heapwright_test_of_no_allocator() { return 2; }
+}
 
 TEST(SymbolTables, HaveWhatIsNotExported) {
   const SymbolTable table = read_symbol_table(getpid(), getauxval(AT_ENTRY));
   if (table.empty()) GTEST_SKIP() << "stripped";
-  const auto found = table.find("heapwright_test_is_in_the_symbol_table");
+  const auto found = table.find("heapwright_test_malloc");
   ASSERT_NE(found, table.end());
-  EXPECT_EQ(found->second.address, reinterpret_cast<std::uint64_t>(&heapwright_test_is_in_the_symbol_table));
+  EXPECT_EQ(found->second.address, reinterpret_cast<std::uint64_t>(&heapwright_test_malloc));
   EXPECT_TRUE(found->second.is_function);
+  EXPECT_FALSE(table.contains("heapwright_test_of_no_allocator"));
 }
 
 TEST(SymbolTables, OfNobodyAreEmpty) { EXPECT_TRUE(read_symbol_table(0, 0).empty()); }
