@@ -36,6 +36,7 @@ using session::ModuleEntry;
 enum ModuleState : std::uint32_t { module_free = 0, module_being_written = 1, module_ready = 2 };
 
 std::atomic<std::uint32_t> epoch{0};
+std::atomic<std::uint32_t> unload_count{0};
 
 // Where a module with this start was last found. Only a hint: the entry is always compared.
 std::atomic<std::uint32_t> module_hints[256];
@@ -264,6 +265,7 @@ std::uint32_t note_module(const Tables& tables, const LoadedObject& object) noex
 }
 
 void retire_unloaded_modules(const Tables& tables) noexcept {
+  unload_count.fetch_add(1, std::memory_order_release);
   for (ModuleEntry& entry : modules_of(tables)) {
     if (entry.state.load(std::memory_order_relaxed) == module_free) break;
     if (!is_loaded(entry)) continue;
@@ -273,6 +275,8 @@ void retire_unloaded_modules(const Tables& tables) noexcept {
     if (!is_there) retire(tables, entry);
   }
 }
+
+std::uint32_t unloads() noexcept { return unload_count.load(std::memory_order_acquire); }
 
 std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_acquire); }
 

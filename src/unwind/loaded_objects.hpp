@@ -39,6 +39,8 @@ void retire_unloaded_modules(const Tables& tables) noexcept;
 // Changes whenever a module is retired: stacks stored before may contain its dead program counters.
 // With an interpreter it also has a mark, for good.
 std::uint32_t module_epoch() noexcept;
+// How often retire_unloaded_modules() looked: what was found of a library's code may be another's since.
+std::uint32_t unloads() noexcept;
 // After Interpreter::tables was set: from now on, captures look at it. Before, they pay nothing for it.
 void announce_interpreter() noexcept;
 inline constexpr std::uint32_t epoch_with_interpreter = 1U << 31;

@@ -88,15 +88,17 @@ class Code {
   std::uint8_t copy_[512];
 };
 
-// What was found of code in no object, where each answer may cost system calls. The code may be replaced at
-// any time, so an answer is given some times only and then found anew. Shared by all threads; a lost count
-// does no harm.
+// What was found of code, where each answer takes searches in an object's tables, or system calls in no
+// object. The latter code may be replaced at any time, so such an answer is given some times only and then
+// found anew; one of an object holds until a dlclose. Shared by all threads; a lost count does no
+// harm.
 class Answers {
  public:
   enum class About : std::uint8_t { frame_pointer, return_address, call, call_or_jump };
 
   Answers(About about, std::uint64_t first, std::uint64_t second) {
-    std::uint64_t mixed = (first * 0x9e3779b97f4a7c15ULL) ^ (second + static_cast<std::uint64_t>(about));
+    const std::uint64_t kind = static_cast<std::uint64_t>(about) | std::uint64_t{unloads()} << 32U;
+    std::uint64_t mixed = (first * 0x9e3779b97f4a7c15ULL) ^ (second + kind * 0xc2b2ae3d27d4eb4fULL);
     mixed = (mixed ^ mixed >> 32U) * 0xd6e8feb86659fd93ULL;
     tag_ = (mixed ^ mixed >> 29U) & ~(yes | count_mask);
   }
@@ -105,21 +107,23 @@ class Answers {
     std::atomic<std::uint64_t>& kept = entry();
     const std::uint64_t found = kept.load(std::memory_order_relaxed);
     if ((found & ~(yes | count_mask)) != tag_ || (found & count_mask) == 0) return false;
-    kept.store(found - 1, std::memory_order_relaxed);
+    if ((found & count_mask) != unlimited) kept.store(found - 1, std::memory_order_relaxed);
     is_yes_ = (found & yes) != 0;
     return true;
   }
 
   bool answer() const { return is_yes_; }
 
-  bool keep(bool is_yes) {
-    constexpr std::uint64_t times = 63;
+  // is_lasting: all the code that it is about is that of objects.
+  bool keep(bool is_lasting, bool is_yes) {
+    const std::uint64_t times = is_lasting ? unlimited : 63;
     entry().store(tag_ | (is_yes ? yes : 0) | times, std::memory_order_relaxed);
     return is_yes;
   }
 
  private:
   static constexpr std::uint64_t count_mask = 0xff;
+  static constexpr std::uint64_t unlimited = 0xff;
   static constexpr std::uint64_t yes = 0x100;
   static constexpr unsigned slot_bits = 10;
 
@@ -266,8 +270,7 @@ bool has_frame_pointer(std::uint64_t pc, const std::atomic<std::uint32_t>* is_co
   Answers known(Answers::About::frame_pointer, pc, 0);
   if (known.is_known()) return known.answer();
   Code code(pc - 1, pc - 1, is_confined);
-  const bool has = has_prologue(code, pc);
-  return code.is_in_object() ? has : known.keep(has);
+  return known.keep(code.is_in_object(), has_prologue(code, pc));
 }
 
 std::uint32_t bytes_to_return_address(std::uint64_t pc,
@@ -345,7 +348,7 @@ bool may_be_return_address(std::uint64_t pc, std::uint64_t running,
   constexpr std::uint8_t direct_call = 0xe8;
   const bool may_be = before != nullptr && (before[longest_call_bytes - 5] == direct_call ||
                                             follows_indirect_call(before + longest_call_bytes));
-  return code.is_in_object() ? may_be : known.keep(may_be);
+  return known.keep(code.is_in_object(), may_be);
 }
 
 bool may_return_from(std::uint64_t called, std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined,
@@ -353,8 +356,9 @@ bool may_return_from(std::uint64_t called, std::uint64_t pc, const std::atomic<s
   Answers known(may_jump ? Answers::About::call_or_jump : Answers::About::call, called, pc);
   if (known.is_known()) return known.answer();
   Code code(pc - 1, pc - 1, is_confined);
-  const bool may_return = follows_call_of(code, called, pc, is_confined, may_jump);
-  return code.is_in_object() ? may_return : known.keep(may_return);
+  LoadedObject callee;
+  const bool is_lasting = code.is_in_object() && find_loaded_object((called & session::pc_mask) - 1, callee);
+  return known.keep(is_lasting, follows_call_of(code, called, pc, is_confined, may_jump));
 }
 
 }  // namespace heapwright::unwind
