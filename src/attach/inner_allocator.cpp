@@ -106,8 +106,10 @@ void add_points(const SymbolTable& table, const std::string& prefix, Allocator& 
 
 // Some of them are called by glibc itself at a thread's end, for blocks that the program has released.
 void mark_glibc(const SymbolTable& table, Allocator& allocator) {
+  // jemalloc has the first name as well.
   const Symbol* const own = find(table, "__libc_malloc");
-  allocator.is_glibc = own != nullptr && own->address == allocator.points[0].symbol.address;
+  const bool is_own = own != nullptr && own->address == allocator.points[0].symbol.address;
+  allocator.is_glibc = is_own && find(table, "_int_malloc") != nullptr;
   const Symbol* const at_thread_end = find(table, "__malloc_arena_thread_freeres");
   if (!allocator.is_glibc || at_thread_end == nullptr) return;
   allocator.own_code = at_thread_end->address;

@@ -63,6 +63,7 @@ class Planner {
     plan_.headers = value(AT_PHDR);
     plan_.header_count = value(AT_PHNUM);
     plan_.entry = value(AT_ENTRY);
+    plan_.loader = value(AT_BASE);
     if (modules.empty()) plan_.frames = find_section(process_, plan_.entry, ".eh_frame");
     if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
       plan_.started_as = memory_.text_at(name->second);

@@ -57,6 +57,7 @@ struct Plan {
   std::uint64_t headers = 0;  // the executable's program headers
   std::uint64_t header_count = 0;
   std::uint64_t entry = 0;
+  std::uint64_t loader = 0;         // where it begins; 0: there is none
   SectionPlace frames;              // of a static program: its .eh_frame
   std::uint64_t stack_end = 0;      // where the loader stores the end of the first thread's stack
   unwind::Interpreter interpreter;  // a CPython of a known layout; its tables are not set

@@ -237,6 +237,7 @@ void RecordingObserver::begin(const Scene& scene) {
   made->headers = scene.plan.headers;
   made->header_count = scene.plan.header_count;
   made->entry = scene.plan.entry;
+  made->loader = scene.plan.loader;
   if (scene.plan.frames.bytes != 0) add_frame_table(scene, *made);
   made->stack_end = find_stack_end(scene);
   made->allocator_code = scene.plan.allocator.code;

@@ -134,6 +134,8 @@ TEST_F(InnerAllocators, GlibcsFreesAtAThreadsEndAreItsOwn) {
   define("__malloc_arena_thread_freeres");
   EXPECT_EQ(find()->allocator.own_code_bytes, 0U);
   define("__libc_malloc", table["malloc"].address);
+  EXPECT_FALSE(find()->allocator.is_glibc) << "a jemalloc has this name, too";
+  define("_int_malloc");
   EXPECT_TRUE(find()->allocator.is_glibc);
   EXPECT_EQ(find()->allocator.own_code, table["__malloc_arena_thread_freeres"].address);
 }

@@ -104,7 +104,8 @@ struct RecordingAgent {
   // The executable's program headers.
   std::uint64_t headers{};
   std::uint64_t header_count{};
-  std::uint64_t entry{};  // where it begins
+  std::uint64_t entry{};   // where it begins
+  std::uint64_t loader{};  // where the loader begins; 0: there is none
   // A static program without a table of its unwind information: the one in FrameTable; 0: not needed, or
   // none.
   std::uint64_t frame_table{};

@@ -50,6 +50,7 @@ unsigned long getauxval(unsigned long type) noexcept {
   if (type == heapwright::unwind::auxiliary_frame_table) return heapwright_agent.frame_table;
   if (type == heapwright::unwind::auxiliary_frame_table_bytes) return heapwright_agent.frame_table_bytes;
   if (type == AT_ENTRY) return heapwright_agent.entry;
+  if (type == AT_BASE) return heapwright_agent.loader;
   return type == AT_PHNUM ? heapwright_agent.header_count : 0;
 }
 
