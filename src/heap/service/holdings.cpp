@@ -39,7 +39,7 @@ Held place_of(const UnitLine* slab) noexcept {
   return owner->slots[slab->size_class].first == unit_of(slab) ? Held::free_first : Held::free_next;
 }
 
-void add_slab(const UnitLine* slab, Sums& sums) noexcept {
+void add_slab_parts(const UnitLine* slab, Sums& sums) noexcept {
   const std::uint64_t block_bytes = class_of_slab(slab).block_bytes;
   const std::uint64_t carved = slab->carved;
   // Bounded, because the counts change meanwhile.
@@ -52,7 +52,7 @@ void add_slab(const UnitLine* slab, Sums& sums) noexcept {
   }
 }
 
-void add_large(const UnitLine* line, Sums& sums) noexcept {
+void add_large_parts(const UnitLine* line, Sums& sums) noexcept {
   if ((line->flags & is_forbidden_large) != 0) return;
   const std::uint64_t run_bytes = std::uint64_t{line->units} * unit_bytes;
   const std::uint64_t bytes = std::min<std::uint64_t>(line->large_bytes, run_bytes);
@@ -60,7 +60,7 @@ void add_large(const UnitLine* line, Sums& sums) noexcept {
   sums[Held::large_ends] += run_bytes - bytes;
 }
 
-void add_cache(const ThreadCache& cache, void* into) noexcept {
+void add_cache_parts(const ThreadCache& cache, void* into) noexcept {
   Sums& sums = *static_cast<Sums*>(into);
   sums[Held::records] += sizeof(ThreadCache);
   sums[Held::runs_of_thread] += kept_count(cache.kept) * kept_units * unit_bytes;
@@ -84,12 +84,12 @@ Sums sums_now() noexcept {
   const std::uint32_t end = std::max(begin, std::min(unit_frontier(), reached_units()));
   for (std::uint32_t unit = begin; unit < end; ++unit) {
     const UnitLine* line = line_of(unit);
-    if (line->kind == UnitKind::slab) add_slab(line, sums);
-    if (line->kind == UnitKind::large) add_large(line, sums);
+    if (line->kind == UnitKind::slab) add_slab_parts(line, sums);
+    if (line->kind == UnitKind::large) add_large_parts(line, sums);
   }
   sums[Held::runs] = dirty_bytes();
   sums[Held::records] = std::uint64_t{end - begin} * line_bytes;
-  for_each_cache(add_cache, &sums);
+  for_each_cache(add_cache_parts, &sums);
   return sums;
 }
 

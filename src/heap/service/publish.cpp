@@ -78,7 +78,11 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   const std::uint32_t first = slot.first;
   if (first != 0) sums.taken += line_of(first)->taken;
   const std::uint8_t detached = slot.detached;
-  if (detached != 0) sums.taken += cache.detached.lists[detached - 1].taken;
+  if (detached != 0) {
+    const std::uint32_t taken = cache.detached.lists[(detached & ~borrowed_list) - 1U].taken;
+    sums.taken += taken;
+    if ((detached & borrowed_list) != 0) sums.returned += taken;
+  }
   sums.returned += slot.returned.load(std::memory_order_relaxed);
 }
 

@@ -23,9 +23,10 @@ bool ring_is_valid(const ThreadCache* cache, std::uint32_t size_class) noexcept 
 
 bool is_list_of(const ThreadCache* cache, std::uint32_t size_class, const BlockList* list) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
-  if (slot.first == 0) return false;
-  return list == line_of(slot.first) ||
-         (slot.detached != 0 && list == &cache->detached.lists[slot.detached - 1]);
+  if (slot.detached != 0 && list == &cache->detached.lists[list_number(slot)]) {
+    return has_borrowed(slot) || slot.first != 0;
+  }
+  return slot.first != 0 && list == line_of(slot.first);
 }
 
 bool current_is_valid(const ThreadCache* cache) noexcept {
@@ -63,7 +64,8 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
       previous = unit;
     }
     if (cache->slots[c].last != previous || !ring_is_valid(cache, c)) return false;
-    if (has_slabs(cache, c) != (cache->slots[c].held_units != 0)) return false;
+    const bool has_any = cache->slots[c].held_units != 0 || has_borrowed(cache->slots[c]);
+    if (has_slabs(cache, c) != has_any) return false;
   }
   return kept_bytes == cache->kept_bytes && current_is_valid(cache);
 }

@@ -12,6 +12,7 @@
 #include "heap/base/settings.hpp"
 #include "heap/pages/growth.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/threads/borrowed_blocks.hpp"
 #include "heap/threads/remote_free.hpp"
 #include "heap/threads/slab_events.hpp"
 
@@ -161,7 +162,7 @@ void end_tidying(ThreadCache* cache) noexcept {
 bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept {
   ThreadCache* cache = begin_tidying(now, least_age);
   if (cache == nullptr) return false;
-  if (!collect_notices(cache, 4)) cache->is_tidy = !give_up_slab(cache);
+  if (!return_borrowed(cache) && !collect_notices(cache, 4)) cache->is_tidy = !give_up_slab(cache);
   end_tidying(cache);
   return true;
 }

@@ -8,7 +8,7 @@
 namespace heapwright::heap {
 
 BlockList* open_detached(ThreadCache* cache, const UnitLine* slab) noexcept {
-  if (cache->is_private) return nullptr;
+  if (cache->is_private || has_borrowed(cache->slots[slab->size_class])) return nullptr;
   if (BlockList* list = detached_list(cache, slab)) return list;
   DetachedLists& lists = cache->detached;
   const auto number = static_cast<std::uint32_t>(std::countr_one(lists.in_use));
@@ -46,8 +46,9 @@ bool attach_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 bool detached_is_valid(const ThreadCache* cache, const UnitLine* slab) noexcept {
-  const std::uint8_t number = cache->slots[slab->size_class].detached;
-  if (number == 0 || cache->slots[slab->size_class].first != unit_of(slab)) return true;
+  const ClassSlot& slot = cache->slots[slab->size_class];
+  const std::uint8_t number = slot.detached;
+  if (number == 0 || has_borrowed(slot) || slot.first != unit_of(slab)) return true;
   if ((cache->detached.in_use >> (number - 1) & 1) == 0) return false;
   std::uint32_t count = 0 - cache->detached.lists[number - 1].countdown();
   if (count + remote_of(slab).count() > unlisted_count(slab)) return false;

@@ -13,7 +13,7 @@ namespace heapwright::heap {
 // The slab's list in the cache; null: none.
 inline BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept {
   const ClassSlot& slot = cache->slots[slab->size_class];
-  if (slot.detached == 0 || slot.first != unit_of(slab)) return nullptr;
+  if (slot.detached == 0 || has_borrowed(slot) || slot.first != unit_of(slab)) return nullptr;
   return &cache->detached.lists[slot.detached - 1];
 }
 

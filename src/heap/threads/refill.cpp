@@ -10,9 +10,11 @@
 #include "heap/slabs/misuse.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
+#include "heap/threads/borrowed_blocks.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/detached_blocks.hpp"
 #include "heap/threads/left_behind.hpp"
+#include "heap/threads/lenders.hpp"
 #include "heap/threads/promotion.hpp"
 #include "heap/threads/remote_free.hpp"
 #include "heap/threads/slab_events.hpp"
@@ -220,6 +222,7 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
     slab = claim_for(cache, serving);
     if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
     if (slab == nullptr) {
+      if (Block* borrowed = borrow_block(cache, serving, size_class)) return borrowed;
       free_delayed(cache);
       take_over_returned(cache, size_classes[serving].units);
       slab = open_for(cache, serving);
@@ -249,6 +252,10 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   }
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
+  if (has_borrowed(cache->slots[serving])) [[unlikely]] {
+    Block* const block = take_borrowed(cache, serving, size_class);
+    return block != nullptr ? block : take_block(cache, size_class);  // that list is no more
+  }
   const std::uint32_t first = cache->slots[serving].first;
   if (first != 0) {
     UnitLine* slab = line_of(first);

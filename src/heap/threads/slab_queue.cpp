@@ -29,6 +29,7 @@ void clear_current(ThreadCache* cache, UnitLine* slab) noexcept {
     count_steps();
     if (cache->current[step] == distance || cache->current[step] == other) cache->current[step] = 0;
   }
+  if (has_borrowed(slot)) return;  // its steps are among these
   slot.least_step = 0;
   slot.most_step = 0;
 }
@@ -41,6 +42,15 @@ void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 }  // namespace
+
+void clear_steps(ThreadCache* cache, const ClassSlot& slot, const BlockList& list) noexcept {
+  if (slot.least_step == 0) return;
+  const std::uintptr_t distance = distance_of(cache, &list);
+  for (std::size_t step = slot.least_step; step <= slot.most_step; ++step) {
+    count_steps();
+    if (cache->current[step] == distance) cache->current[step] = 0;
+  }
+}
 
 void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
                   std::uint32_t size_class) noexcept {
@@ -70,7 +80,7 @@ void hold_units(ThreadCache* cache, std::uint32_t size_class, std::uint32_t more
   cache->slots[size_class].held_units = held;
   const std::uint64_t bit = std::uint64_t{1} << size_class % 64;
   Relaxed<std::uint64_t>& word = cache->with_slabs[size_class / 64];
-  word = held != 0 ? word | bit : word & ~bit;
+  word = held != 0 || has_borrowed(cache->slots[size_class]) ? word | bit : word & ~bit;
 }
 
 void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {

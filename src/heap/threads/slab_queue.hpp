@@ -18,6 +18,9 @@ inline ClassSlot& slot_of(ThreadCache* cache, const UnitLine* slab) noexcept {
 void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
                   std::uint32_t size_class) noexcept;
 
+// The list has no block left: it is current no more.
+void clear_steps(ThreadCache* cache, const ClassSlot& slot, const BlockList& list) noexcept;
+
 // Updates the counters of the class from the slab, of which `outside` blocks are allocated
 // or in the remote list.
 void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noexcept;

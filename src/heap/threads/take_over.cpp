@@ -46,7 +46,7 @@ void take_out(ThreadCache* cache, UnitLine* slab) noexcept {
   slab->owner.store(nullptr, std::memory_order_relaxed);
 }
 
-bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age) noexcept {
+bool is_report_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age) noexcept {
   const std::uint32_t noticed = cache->has_returned.load(std::memory_order_relaxed);
   if (noticed == 0) return cache->is_looked_through;
   return static_cast<std::uint16_t>(now - (noticed - 1)) >= least_age;
@@ -121,7 +121,7 @@ bool take_over_asleep(std::uint16_t now, std::uint16_t least_age) noexcept {
   const ThreadCache* const first = cache;
   for (int i = 0; i < most_looked_at && cache != nullptr; ++i) {
     count_steps();
-    if (is_due(cache, now, least_age) && take_over_from(cache).notices != 0) return true;
+    if (is_report_due(cache, now, least_age) && take_over_from(cache).notices != 0) return true;
     cache = next_cache(cache);
     if (cache == first) break;
   }

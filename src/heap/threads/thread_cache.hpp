@@ -8,7 +8,8 @@
 // that lock.
 //
 //   current[step] = 0, or the list of the first slab of the queue of the class
-//                   that serves it, or the detached list of that slab
+//                   that serves it, or the detached list of that slab, or the
+//                   class's list of borrowed blocks
 //   current[0] = 0: a block of 0 bytes is never on the fast path
 //   every slab of a queue except the first has blocks
 #pragma once
@@ -52,9 +53,18 @@ struct ClassSlot {
   std::uint8_t votes;
   // Written before other members are read: a page that is read first costs two page faults.
   bool is_used;
-  // 1 + index of the detached list of the first slab; 0: none.
+  // 1 + index of the detached list of the first slab, or of one with another thread's blocks, then with
+  // `borrowed_list`; 0: none.
   Relaxed<std::uint8_t> detached;
 };
+
+inline constexpr std::uint8_t borrowed_list = 128;
+
+inline bool has_borrowed(const ClassSlot& slot) noexcept { return (slot.detached & borrowed_list) != 0; }
+// There is one.
+inline std::uint32_t list_number(const ClassSlot& slot) noexcept {
+  return (slot.detached & ~borrowed_list) - 1U;
+}
 
 inline constexpr std::uint32_t candidate_count = 8;
 
@@ -105,7 +115,7 @@ struct ThreadCache {
   bool is_private;           // of a private heap: slabs never go to the pool
   std::uint16_t idle_stamp;  // tick of its thread's end
   bool is_tidy;              // idle, and has given up all it can
-  // One bit per class with slabs, so that slots never written need not be read.
+  // One bit per class with slabs or borrowed blocks, so that slots never written need not be read.
   Relaxed<std::uint64_t> with_slabs[(class_count + 63) / 64];
   DetachedLists detached;
   // First of the slabs with notices from others, linked by second_next: any thread pushes,
@@ -131,7 +141,12 @@ struct ThreadCache {
   KeptRuns kept;
   std::uint32_t large_left;  // large blocks up to the next sampled one (sampled_large.hpp)
   Recount recount;
-  Quarantine* quarantine;    // hardened mode: blocks that the thread freed
+  ThreadCache* lender;  // the one to borrow blocks from next; null: none yet
+  // Its visits when others that wanted to borrow last saw a change, and when that was.
+  Relaxed<std::uint32_t> seen_visits;
+  Relaxed<std::uint64_t> seen_ns;
+  std::uint32_t lent[DetachedLists::capacity];  // borrowed blocks: the unit of the other thread's slab
+  Quarantine* quarantine;                       // hardened mode: blocks that the thread freed
   std::uint32_t next_empty;  // the next place to try for a block of 0 bytes; 0: not yet set
 
   // Increments the counter of a reason and returns its new value.
