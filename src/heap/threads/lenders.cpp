@@ -17,7 +17,7 @@ constexpr int most_slabs = 4;
 constexpr std::uint32_t least_share = 4;
 // What a running thread borrows it frees more slowly, as any block of another thread: so not from one that
 // merely waits for its turn on a processor.
-constexpr std::uint64_t asleep_ns = 250'000'000;
+constexpr std::uint64_t asleep_ns = 125'000'000;
 
 bool is_asleep(ThreadCache* cache, std::uint64_t now_ns) noexcept {
   const std::uint32_t visits = cache->visits;
