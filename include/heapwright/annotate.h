@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tells a recorder about pools, phases and memory regions.
+ * Tells a recorder about contexts, pools, phases and memory regions.
  *
  * The functions are weak: a recorder defines them, and without one each call
  * costs one comparison. C and C++. Names must stay valid while the program
- * runs. Thread-safe. */
+ * runs, that of a context until it ends. Thread-safe. */
 #ifndef HEAPWRIGHT_ANNOTATE_H
 #define HEAPWRIGHT_ANNOTATE_H
 
@@ -28,6 +28,7 @@ __attribute__((weak)) void heapwright_annotate_phase_end(const char* name) HEAPW
 __attribute__((weak)) void heapwright_annotate_region(const void* first, size_t bytes,
                                                       const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 __attribute__((weak)) void heapwright_annotate_snapshot(void) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) const char* heapwright_annotate_context(const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 
 /* A pool is identified by its address, from creation to destruction. */
 static inline void heapwright_pool_created(const void* pool, const char* name) {
@@ -59,10 +60,33 @@ static inline void heapwright_snapshot(void) {
   if (heapwright_annotate_snapshot) heapwright_annotate_snapshot();
 }
 
+/* What the calling thread works for from here on: an endpoint, a tenant, a kind of job. Its heap calls count
+ * for that context until it ends, and blocks until they are freed. Returns the context before, NULL for none,
+ * which heapwright_context_ends() takes; so contexts nest, and a task may move to another thread between
+ * them. At most 255 names are told apart, by their first 120 bytes. */
+static inline const char* heapwright_context_begins(const char* name) {
+  return heapwright_annotate_context ? heapwright_annotate_context(name) : NULL;
+}
+static inline void heapwright_context_ends(const char* before) {
+  if (heapwright_annotate_context) heapwright_annotate_context(before);
+}
+
 #ifdef __cplusplus
 }
 
 namespace heapwright {
+
+// A context that lasts for a scope.
+class annotated_context {
+ public:
+  explicit annotated_context(const char* name) noexcept : before_(heapwright_context_begins(name)) {}
+  annotated_context(const annotated_context&) = delete;
+  annotated_context& operator=(const annotated_context&) = delete;
+  ~annotated_context() { heapwright_context_ends(before_); }
+
+ private:
+  const char* before_;
+};
 
 // A phase that lasts for a scope.
 class annotated_phase {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstring>
 
 #include "trace/kind_names.hpp"
 
@@ -74,15 +75,40 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
 // Looked up for all slots of a part before any is encoded: the stack table is large, and this lets the
 // processor overlap its cache misses.
 LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t end,
-                                         StackDefinitions& stacks) const {
+                                         StackDefinitions& stacks) {
   StackIds ids;
   for (std::size_t i = 0; position != end; ++position, ++i) {
     const RawEvent& slot = lane_.ring[position & (ring_slots_ - 1)];
     const auto kind = static_cast<std::uint8_t>(load_once(&slot.address_and_kind));
     const auto node = static_cast<std::uint32_t>(load_once(&slot.stack_node));
-    ids[i] = kind_table[kind] == 0 ? 0 : stacks.stack_id(node);
+    const std::uint8_t facts = kind_table[kind];
+    if (facts == 0) [[unlikely]] {
+      ids[i] = 0;
+      if (kind == session::context_kind) take_context(slot, stacks);
+    } else {
+      ids[i] = stacks.stack_id(node, (facts & kind_allocates) != 0 || node != 0 ? context_ : 0);
+    }
   }
   return ids;
+}
+
+// Its length is the program's word: bounded here, as is that of the whole name.
+void LaneDrain::take_context(const RawEvent& slot, StackDefinitions& stacks) {
+  session::RawContext raw;
+  std::array<std::uint64_t, sizeof raw / sizeof(std::uint64_t)> words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    words[i] = load_once(reinterpret_cast<const std::uint64_t*>(&slot) + i);
+  }
+  std::memcpy(&raw, words.data(), sizeof raw);
+  std::array<char, session::context_slot_bytes> text;
+  std::memcpy(text.data(), &raw.text_begin, sizeof raw.text_begin);
+  std::memcpy(text.data() + sizeof raw.text_begin, raw.text_rest, sizeof raw.text_rest);
+  const std::size_t length = std::min<std::uint64_t>(raw.length_and_kind >> 16, text.size());
+  context_text_.append(text.data(), length);
+  const bool is_last = (raw.length_and_kind >> 8 & 1) != 0;
+  if (!is_last && context_text_.size() < session::longest_context_bytes) return;
+  context_ = stacks.context(context_text_);
+  context_text_.clear();
 }
 
 // The chunk must have room for all slots. A program that changes a slot after its stack was looked up gets
@@ -103,6 +129,7 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
     const auto kind = static_cast<std::uint8_t>(address_and_kind);
     const std::uint8_t facts = kind_table[kind];
     if (facts == 0) [[unlikely]] {
+      if (kind == session::context_kind) continue;
       has_extension = take_extension(slot, kind);
       continue;
     }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "collect/encoder_pool.hpp"
 #include "collect/kernel_events.hpp"
@@ -73,7 +74,8 @@ class LaneDrain {
   static constexpr std::uint64_t part_slots = session::lane_ring_slots / 8;
   using StackIds = std::array<std::uint32_t, part_slots>;
 
-  StackIds stacks_of(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks) const;
+  StackIds stacks_of(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks);
+  void take_context(const session::RawEvent& slot, StackDefinitions& stacks);
   void encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
               const TickConversion& clock, std::uint64_t latest_ticks, PendingWork* work);
   std::uint64_t add_kernel_work(const trace::Event& event, PendingWork& work);
@@ -90,6 +92,8 @@ class LaneDrain {
   std::uint64_t last_begin_ns_ = 0;  // of the chunks ended
   std::uint64_t damaged_slots_ = 0;
   std::uint64_t waiting_since_ns_ = 0;
+  std::uint32_t context_ = 0;  // that the thread is in; 0: none
+  std::string context_text_;   // of its name, read so far
   bool has_extension_ = false;
   session::RawExtension extension_{};
 };

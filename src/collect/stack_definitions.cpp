@@ -32,17 +32,18 @@ trace::Module describe(const ModuleEntry& entry, const TickConversion& clock) {
 
 }  // namespace
 
-std::uint32_t StackDefinitions::define_stack(std::uint32_t node) {
+std::uint32_t StackDefinitions::define_stack(Within& within, std::uint32_t node) {
+  if (within.root != 0 && stack_count_ >= most_stacks_in_contexts) return stack_id(node);
   struct Step {
     std::uint32_t node;
     std::uint32_t frame_number;
   };
   std::array<Step, deepest_walk> steps;
   std::size_t depth = 0;
-  std::uint32_t parent_id = 0;
+  std::uint32_t parent_id = within.root;
   bool is_cut = false;
   while (node != 0) {
-    const std::uint32_t known = stack_ids_.find(node);
+    const std::uint32_t known = within.stack_ids.find(node);
     if (known != NumberMap::absent) {
       parent_id = known;
       break;
@@ -61,7 +62,7 @@ std::uint32_t StackDefinitions::define_stack(std::uint32_t node) {
     pending_stacks.push_back({parent_id, frame_id(step.frame_number)});
     parent_id = ++stack_count_;
     // A corrupted table may lead through one node twice.
-    if (stack_ids_.find(step.node) == NumberMap::absent) stack_ids_.insert(step.node, parent_id);
+    if (within.stack_ids.find(step.node) == NumberMap::absent) within.stack_ids.insert(step.node, parent_id);
   }
   return parent_id;
 }
@@ -73,6 +74,42 @@ std::uint32_t StackDefinitions::truncated_stack_id() {
     truncated_stack_id_ = ++stack_count_;
   }
   return truncated_stack_id_;
+}
+
+std::uint32_t StackDefinitions::context(const std::string& name) {
+  if (name.empty()) return 0;
+  const auto known = context_numbers_.find(name);
+  if (known != context_numbers_.end()) return known->second;
+  const bool is_other = context_numbers_.size() >= max_contexts;
+  const auto number = static_cast<std::uint32_t>(is_other ? max_contexts + 1 : within_.size());
+  if (number == within_.size()) add_context(is_other ? trace::other_contexts : name);
+  if (!is_other) context_numbers_.emplace(name, number);
+  return number;
+}
+
+void StackDefinitions::add_context(const std::string& name) {
+  trace::PythonFrame named;
+  named.frame = frame_count_++;
+  named.function = name;
+  trace::Frame frame;
+  frame.module = context_module();
+  frame.pc = trace::context_module_start + within_.size();
+  frame.is_exact = true;
+  pending_frames.push_back(frame);
+  pending_python_frames.push_back(std::move(named));
+  pending_stacks.push_back({0, frame_count_ - 1});
+  within_.emplace_back().root = ++stack_count_;
+}
+
+std::uint32_t StackDefinitions::context_module() {
+  if (context_module_ != trace::Frame::no_module) return context_module_;
+  trace::Module module;
+  module.start = trace::context_module_start;
+  module.end = module.start + max_contexts + 2;
+  module.bias = module.start;
+  module.path = trace::context_module_path;
+  pending_modules.push_back(std::move(module));
+  return context_module_ = module_count_++;
 }
 
 std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,15 +26,25 @@ struct LooseFrame {
 
 class StackDefinitions {
  public:
+  static constexpr std::uint32_t max_contexts = 255;  // with a name of their own
+  // With more stacks than these, no further ones are told apart by context.
+  static constexpr std::uint32_t most_stacks_in_contexts = 1U << 23;
+
   StackDefinitions(session::ProcessBlock& block, const TickConversion& clock) noexcept
       : block_(block), clock_(clock) {}
 
-  // The trace's id of a stack that an event refers to; 0 for no stack.
-  std::uint32_t stack_id(std::uint32_t node) {
-    if (node == 0) return 0;
-    const std::uint32_t known = stack_ids_.find(node);
-    return known != NumberMap::absent ? known : define_stack(node);
+  // The trace's id of a stack that an event refers to; 0 for no stack. In a context, the context is its
+  // outermost frame, and the only one if there is no stack.
+  std::uint32_t stack_id(std::uint32_t node, std::uint32_t context = 0) {
+    Within& within = within_[context];
+    if (node == 0) return within.root;
+    const std::uint32_t known = within.stack_ids.find(node);
+    return known != NumberMap::absent ? known : define_stack(within, node);
   }
+
+  // The number of the context that the program calls so; 0: no name. At most max_contexts have their own,
+  // further ones share the last.
+  std::uint32_t context(const std::string& name);
 
   // Takes in modules that were loaded or unloaded. Cheap if nothing was added, unless `is_thorough`, which
   // also looks for unloaded ones.
@@ -55,7 +66,15 @@ class StackDefinitions {
     bool is_read = false;
   };
 
-  std::uint32_t define_stack(std::uint32_t node);
+  // Of the calls in a context, or in none.
+  struct Within {
+    std::uint32_t root = 0;  // the id of the stack that is only the context
+    NumberMap stack_ids;
+  };
+
+  std::uint32_t define_stack(Within& within, std::uint32_t node);
+  void add_context(const std::string& name);
+  std::uint32_t context_module();
   std::uint32_t truncated_stack_id();
   std::uint32_t frame_id(std::uint32_t frame_number);
   std::uint32_t python_frame_id(std::uint32_t slot);
@@ -66,7 +85,9 @@ class StackDefinitions {
 
   session::ProcessBlock& block_;
   TickConversion clock_;
-  NumberMap stack_ids_;
+  std::vector<Within> within_{1};  // by the number of the context
+  std::map<std::string, std::uint32_t> context_numbers_;
+  std::uint32_t context_module_ = trace::Frame::no_module;
   NumberMap frame_ids_;
   std::uint32_t stack_count_ = 0;  // ids 1 .. stack_count_ are assigned
   std::uint32_t frame_count_ = 0;

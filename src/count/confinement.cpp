@@ -20,7 +20,7 @@ namespace {
 // A vfork child has its parent's memory, and its filter is not the parent's.
 bool is_own_process() noexcept {
   return wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active ||
-         static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid)) == page->head.process;
+         static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid)) == page->calls.head.process;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ void count_event(std::uint64_t CallTable::*counter) noexcept {
 }
 
 void count_time(CallTable& table, counters::Timings CallTable::*timings, std::uint64_t begin_ns) noexcept {
-  counters::tally_time(table, timings, end_timing(begin_ns), page->section.clock_ns);
+  counters::tally_time(table, timings, end_timing(begin_ns), page->calls.section.clock_ns);
 }
 
 }  // namespace heapwright::count

@@ -22,6 +22,7 @@ extern char** environ;
 namespace heapwright::count {
 
 using counters::CallsPage;
+using counters::CountedPage;
 using counters::PageName;
 using platform::raw_argument;
 using platform::raw_syscall;
@@ -30,7 +31,7 @@ namespace {
 
 constexpr char page_ending[] = ".calls";
 constexpr char keeper_variable[] = "HEAPWRIGHT_COUNT_KEEPER=";
-constexpr auto page_bytes = static_cast<long>(sizeof(CallsPage));
+constexpr auto page_bytes = static_cast<long>(sizeof(CountedPage));
 
 struct Keeper {
   std::uint32_t process = 0;
@@ -103,10 +104,12 @@ bool may_be_that_large() noexcept {
 bool fill(long file) noexcept {
   constexpr long needed = offsetof(CallsPage, tables) + sizeof(counters::CallTable);
   return raw_syscall(SYS_ftruncate, file, page_bytes) == 0 &&
-         raw_syscall(SYS_fallocate, file, 0, 0, needed) == 0;
+         raw_syscall(SYS_fallocate, file, 0, 0, needed) == 0 &&
+         raw_syscall(SYS_fallocate, file, 0, offsetof(CountedPage, contexts),
+                     sizeof(counters::ContextsSection)) == 0;
 }
 
-CallsPage* map_page() noexcept {
+CountedPage* map_page() noexcept {
   if (!may_be_that_large()) return nullptr;
   const long file = open_file();
   if (file < 0) return nullptr;
@@ -115,7 +118,7 @@ CallsPage* map_page() noexcept {
   raw_syscall(SYS_close, file);
   const bool is_mapped = mapped > 0;
   if (!is_mapped) counters::remove_page(file_name);
-  return is_mapped ? reinterpret_cast<CallsPage*>(mapped) : nullptr;
+  return is_mapped ? reinterpret_cast<CountedPage*>(mapped) : nullptr;
 }
 
 template <std::size_t capacity>
@@ -125,8 +128,8 @@ void copy_name(char (&to)[capacity], const char* from) noexcept {
   to[length] = '\0';
 }
 
-void describe(CallsPage& made) noexcept {
-  counters::CallsSection& section = made.section;
+void describe(CountedPage& made) noexcept {
+  counters::CallsSection& section = made.calls.section;
   section.flags = allocator.is_own_of_program ? counters::has_own_malloc : 0U;
   if (!allocator.knows_usable) section.flags |= counters::has_unknown_usable;
   section.functions = counters::function_count;
@@ -148,15 +151,20 @@ void describe(CallsPage& made) noexcept {
                              : started_as != nullptr ? started_as
                                                      : "");
   copy_name(section.allocator, allocator.file);
-  counters::Head& head = made.head;
+  counters::Head& head = made.calls.head;
   head.version = counters::head_version;
-  head.page_bytes = sizeof(CallsPage);
+  head.page_bytes = sizeof(CountedPage);
   head.process = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
   head.generation = generation;
   head.process_start_ticks = counters::process_start_ticks();
   head.updated_ns.store(section.started_ns, std::memory_order_relaxed);
   head.sections[0] = {counters::SectionKind::calls, counters::calls_section_version,
                       offsetof(CallsPage, section), sizeof(CallsPage) - offsetof(CallsPage, section)};
+  head.sections[1] = {counters::SectionKind::contexts, counters::contexts_section_version,
+                      offsetof(CountedPage, contexts), sizeof(CountedPage) - offsetof(CountedPage, contexts)};
+  made.contexts.row_count = counters::context_rows;
+  made.contexts.row_bytes = sizeof(counters::ContextRow);
+  made.contexts.rows_offset = offsetof(CountedPage, rows);
   // Last: with it, readers accept the file as a page.
   __atomic_store_n(&head.magic, counters::page_magic, __ATOMIC_RELEASE);
 }
@@ -189,8 +197,11 @@ bool link_process() noexcept {
 void end_process() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return;
   // A vfork child's.
-  if (!is_confined() && page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;
-  page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
+  if (!is_confined() && page->calls.head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) {
+    return;
+  }
+  if (current_thread->table != nullptr) add_to_context(current_thread->context, *current_thread->table);
+  page->calls.section.ended_ns.store(now_ns(), std::memory_order_relaxed);
   if (!is_confined() && !is_awaited()) counters::remove_page(file_name);
 }
 

@@ -22,7 +22,7 @@ using platform::raw_argument;
 using platform::raw_syscall;
 
 constinit WipedOnFork wiped_on_fork{};
-constinit counters::CallsPage* page = nullptr;
+constinit counters::CountedPage* page = nullptr;
 
 namespace {
 
@@ -42,11 +42,13 @@ void at_thread_end(void* number) noexcept {
   const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(number) - 1);
   if (index >= max_call_tables || wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active) return;
   if (index == common_table) {
-    __atomic_fetch_add(&page->tables[common_table].threads_ended, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&page->calls.tables[common_table].threads_ended, 1, __ATOMIC_RELAXED);
     return;
   }
   Thread& thread = wiped_on_fork.threads[index];
   if (current_thread != &thread || thread.table == nullptr) return;
+  add_to_context(thread.context, *thread.table);
+  thread.context.row = nullptr;
   // Later destructors make heap calls, too.
   current_thread = &in_common;
   ++thread.table->threads_ended;
@@ -82,7 +84,7 @@ void note_end_of(std::uint32_t index) noexcept {
 
 // A thread without its own table.
 void begin_in_common() noexcept {
-  __atomic_fetch_add(&page->tables[common_table].threads_begun, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&page->calls.tables[common_table].threads_begun, 1, __ATOMIC_RELAXED);
   note_end_of(common_table);
   current_thread = &in_common;
 }
@@ -91,18 +93,20 @@ void begin_thread() noexcept {
   std::uint32_t index = take_ended_table();
   if (index == common_table) index = take_new_table();
   if (index == common_table) return begin_in_common();
-  CallTable& table = page->tables[index];
+  CallTable& table = page->calls.tables[index];
   // The kernel writes first: it reports a full file system, while a store would end the process.
   if (raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, raw_argument(table.last_begun)) != 0) {
     return begin_in_common();
   }
-  counters::raise(page->section.tables_used, index + 1);
+  counters::raise(page->calls.section.tables_used, index + 1);
   Thread& thread = wiped_on_fork.threads[index];
   thread.table = &table;
   thread.random_state = (table.last_begun[1] << 20) ^ (table.last_begun[0] << 8) ^ (index + 1);
   thread.calls_until_timed = counters::draw_stride(thread.random_state);
   thread.look = {};  // of an earlier thread
   ++table.threads_begun;
+  thread.context.row = nullptr;
+  begin_context(thread.context, table, *page, true);
   note_end_of(index);
   current_thread = &thread;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "count/contexts.hpp"
 #include "counters/calls_section.hpp"
 #include "counters/processor_time.hpp"
 #include "platform/process_link.hpp"
@@ -20,6 +21,7 @@ struct alignas(64) Thread {
   CallTable* table;
   std::uint64_t random_state;
   counters::Look look;
+  ThreadContext context;
 };
 
 using platform::Mode;
@@ -34,7 +36,7 @@ struct alignas(4096) WipedOnFork : platform::LinkState {
 [[gnu::visibility("hidden")]] extern thread_local constinit Thread* current_thread;
 
 // Valid if the mode is active.
-[[gnu::visibility("hidden")]] extern constinit counters::CallsPage* page;
+[[gnu::visibility("hidden")]] extern constinit counters::CountedPage* page;
 
 // Discards the parent's threads in a fork child.
 void begin_threads(bool is_fork_child) noexcept;

@@ -32,6 +32,7 @@ enum class SectionKind : std::uint32_t {
   heap = 1,      // heap_section.hpp
   calls = 2,     // calls_section.hpp
   remedies = 3,  // remedies_section.hpp
+  contexts = 4,  // contexts_section.hpp
 };
 
 struct Section {

@@ -31,6 +31,9 @@ nb::dict counters_layout() {
   layout["heap"] = layout_of<counters::HeapSection>();
   layout["remedies"] = layout_of<counters::RemediesSection>();
   layout["remedy"] = layout_of<counters::RemedyCounters>();
+  layout["contexts"] = layout_of<counters::ContextsSection>();
+  layout["context"] = layout_of<counters::ContextRow>();
+  layout["context_sums"] = layout_of<counters::ContextSums>();
   return layout;
 }
 
@@ -50,6 +53,12 @@ nb::dict counters_constants() {
   constants["remedies_bytes"] = sizeof(counters::RemediesSection);
   constants["remedy_bytes"] = sizeof(counters::RemedyCounters);
   constants["most_remedy_rows"] = counters::most_remedy_rows;
+  constants["contexts_kind"] = static_cast<std::uint32_t>(counters::SectionKind::contexts);
+  constants["contexts_version"] = counters::contexts_section_version;
+  constants["contexts_bytes"] = sizeof(counters::ContextsSection);
+  constants["context_bytes"] = sizeof(counters::ContextRow);
+  constants["most_context_rows"] = counters::context_rows;
+  constants["context_named"] = static_cast<std::uint32_t>(counters::context_named);
   constants["calls_kind"] = static_cast<std::uint32_t>(counters::SectionKind::calls);
   constants["calls_version"] = counters::calls_section_version;
   constants["calls_bytes"] = sizeof(counters::CallsSection);

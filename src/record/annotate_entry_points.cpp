@@ -82,6 +82,20 @@ HEAPWRIGHT_HOOK void heapwright_annotate_region(const void* first, std::size_t b
       {.kind = EventKind::region_named, .size = bytes, .address = number_of(first)}, name);
 }
 
+// Also while the recording is paused: a call recorded later is in the context that began meanwhile.
+HEAPWRIGHT_HOOK const char* heapwright_annotate_context(const char* name) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  const char* const previous = current_context;
+  current_context = name;
+  ThreadRecorder* thread = enter_unless_busy(frame);
+  if (thread == nullptr) return previous;
+  thread->activity = Activity::recorder;
+  thread->hook_frame = number_of(frame);
+  emit_context(*thread);
+  leave(*thread);
+  return previous;
+}
+
 HEAPWRIGHT_HOOK void heapwright_annotate_snapshot() noexcept { wait_for_snapshot(); }
 
 }  // namespace heapwright::record

@@ -29,13 +29,21 @@ void leave_operator_by_exception() noexcept;
 // handler, or unknown.
 bool is_part_of_real_call(const ThreadRecorder& thread, const void* frame) noexcept;
 
-// Begins a hook. nullptr: forward without recording.
-[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
+// The thread's recorder, whether the recording is on or not. nullptr: there is none, or it is busy.
+[[gnu::always_inline]] inline ThreadRecorder* enter_unless_busy(const void* frame) noexcept {
   ThreadRecorder* thread = current_thread;
   if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr ||
       thread->activity != Activity::program) [[unlikely]] {
     thread = enter_slow(frame);
-    if (thread == nullptr) return nullptr;
+  }
+  return thread;
+}
+
+// Begins a hook. nullptr: forward without recording.
+[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
+  ThreadRecorder* thread = enter_unless_busy(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return nullptr;
   }
   if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] {
     return nullptr;

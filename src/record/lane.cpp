@@ -22,6 +22,7 @@ using platform::raw_syscall;
 using session::Lane;
 
 thread_local constinit ThreadRecorder* current_thread = nullptr;
+thread_local constinit const char* current_context = nullptr;
 
 constinit ThreadRecorder calling_libc{.lane = nullptr,
                                       .stack = nullptr,
@@ -35,6 +36,7 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
                                       .pending_ticks = 0,
                                       .pending_kind = EventKind::none,
                                       .pending_alignment_log2 = 0,
+                                      .lacks_context = false,
                                       .stands_for = nullptr};
 
 namespace {
@@ -125,6 +127,35 @@ std::uint32_t own_thread_id() noexcept {
   return thread;
 }
 
+constexpr std::uint64_t most_context_slots = session::longest_context_bytes / session::context_slot_bytes;
+
+std::size_t length_of_context() noexcept {
+  std::size_t length = 0;
+  if (current_context == nullptr) return length;
+  while (length < session::longest_context_bytes && current_context[length] != 0) ++length;
+  return length;
+}
+
+// There is room for most_context_slots. All become visible together.
+void write_context(ThreadRecorder& thread) noexcept {
+  const std::size_t length = length_of_context();
+  std::size_t at = 0;
+  do {
+    const std::size_t here =
+        length - at < session::context_slot_bytes ? length - at : session::context_slot_bytes;
+    std::uint64_t text[session::context_slot_bytes / sizeof(std::uint64_t)] = {};
+    if (here != 0) std::memcpy(text, current_context + at, here);
+    at += here;
+    const session::RawContext slot{
+        .text_begin = text[0],
+        .length_and_kind = here << 16 | std::uint64_t{at == length} << 8 | session::context_kind,
+        .text_rest = {text[1], text[2]}};
+    std::memcpy(&thread.lane->ring[thread.head & thread.ring_mask], &slot, sizeof slot);
+    ++thread.head;
+  } while (at != length);
+  thread.lane->head.store(thread.head, std::memory_order_release);
+}
+
 }  // namespace
 
 void begin_lanes(bool in_fork_child, Lane* first) noexcept {
@@ -148,6 +179,8 @@ ThreadRecorder* claim_lane() noexcept {
     return nullptr;
   }
   ThreadRecorder* thread = take_lane();
+  // A fork child's thread goes on in its parent's context. Before a signal handler can find the recorder.
+  if (thread != nullptr && current_context != nullptr) emit_context(*thread);
   current_thread = thread;
   errno = saved_errno;
   return thread;
@@ -162,7 +195,24 @@ void map_spare_lanes() noexcept {
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
-  return make_room_in(thread, slots, Reader{*process.control, process.ticks_are_tsc});
+  const std::uint64_t wanted = slots + (thread.lacks_context ? most_context_slots : 0);
+  if (!make_room_in(thread, wanted, Reader{*process.control, process.ticks_are_tsc})) return false;
+  if (thread.lacks_context) {
+    thread.lacks_context = false;
+    write_context(thread);
+  }
+  return true;
+}
+
+void emit_context(ThreadRecorder& thread) noexcept {
+  thread.lacks_context = false;  // by now perhaps of an earlier context
+  const bool has_room =
+      thread.head + most_context_slots <= thread.limit || make_room(thread, most_context_slots);
+  if (has_room) {
+    write_context(thread);
+  } else {
+    thread.lacks_context = true;
+  }
 }
 
 void emit_extended(ThreadRecorder& thread, const Call& call) noexcept {

@@ -38,6 +38,7 @@ struct ThreadRecorder {
   std::uint64_t pending_ticks;  // 0: not measured
   EventKind pending_kind;
   std::uint8_t pending_alignment_log2;
+  bool lacks_context;  // there was no room to write which context the thread is in
   // Set only in a stand-in: the thread's own recorder. The stand-in is the thread's `current_thread` from the
   // first call of a new handler to the end of the operator new that called it, and holds the pending state.
   // It is never idle, so meanwhile every hook takes the slow path.
@@ -52,6 +53,9 @@ static_assert(python_offset + unwind::python_stack_bytes <= session::lane_state_
 static_assert(sizeof(ThreadRecorder) <= 128);
 
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
+
+// The name that the program gave to what the thread does (include/heapwright/annotate.h); nullptr: none.
+[[gnu::visibility("hidden")]] extern thread_local constinit const char* current_context;
 
 // Replaces a thread's recorder while that claims a lane or looks up an operator: what libc and the loader
 // allocate meanwhile is not the program's. And for good once a thread may not read the clock.
@@ -71,6 +75,9 @@ ThreadRecorder* claim_lane() noexcept;
 // Makes room for `slots` more slots; waits for the collector if necessary. False: the collector is gone and
 // the event is counted as dropped.
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
+
+// Writes which context the thread is in from here on: current_context.
+void emit_context(ThreadRecorder& thread) noexcept;
 
 [[gnu::cold]] void emit_extended(ThreadRecorder& thread, const Call& call) noexcept;
 

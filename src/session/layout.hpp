@@ -45,6 +45,18 @@ struct RawExtension {
 static_assert(sizeof(RawExtension) == sizeof(RawEvent));
 inline constexpr std::uint8_t extension_kind = 0xff;
 
+// No call: the thread's later calls belong to the context of this name, in one slot or several in a row; an
+// empty name: to none.
+struct RawContext {
+  std::uint64_t text_begin;       // the first 8 bytes of the text in this slot
+  std::uint64_t length_and_kind;  // bytes of the text here << 16 | is_last << 8 | context_kind
+  std::uint64_t text_rest[2];
+};
+static_assert(sizeof(RawContext) == sizeof(RawEvent));
+inline constexpr std::uint8_t context_kind = 0xfe;
+inline constexpr std::size_t context_slot_bytes = 24;
+inline constexpr std::size_t longest_context_bytes = 5 * context_slot_bytes;  // the rest is cut off
+
 // ---- stacks --------------------------------------------------------------
 
 // Program counter table: open addressing, append only; the slot index is the frame's number. key == 0: free

@@ -83,8 +83,8 @@ class Symbolizer {
     for (std::size_t i = 0; i < symbols_.objects.size(); ++i) {
       if (options_.names != nullptr) {
         take_embedded(symbols_.objects[i], requests_[i]);
-      } else if (symbols_.objects[i].path == trace::python_module_path) {
-        take_python(symbols_.objects[i], requests_[i]);
+      } else if (has_own_names(symbols_.objects[i].path)) {
+        take_own_names(symbols_.objects[i], requests_[i]);
       } else {
         resolve_object(symbols_.objects[i], requests_[i], depths_[i]);
       }
@@ -183,7 +183,12 @@ class Symbolizer {
     }
   }
 
-  void take_python(Object& object, const std::vector<Request>& requests) {
+  // Of a pseudo-object, whose frames have their names in the trace.
+  static bool has_own_names(const std::string& path) {
+    return path == trace::python_module_path || path == trace::context_module_path;
+  }
+
+  void take_own_names(Object& object, const std::vector<Request>& requests) {
     object.frames = requests.size();
     object.source = SymbolSource::debug_info;
     for (const trace::PythonFrame& named : options_.python_frames) {

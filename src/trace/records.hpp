@@ -153,7 +153,8 @@ struct Frame {
   static constexpr std::uint32_t no_module = 0xffffffffU;
 };
 
-// What a frame in Python code is called; its module is the pseudo-object below, its pc only a number in that.
+// What a frame is called that is no code of a loaded object; its module is a pseudo-object below, its pc only
+// a number in that. It is Python code, or, outermost, a context (include/heapwright/annotate.h).
 struct PythonFrame {
   std::uint32_t frame = 0;  // index into frames
   std::string function;
@@ -162,6 +163,9 @@ struct PythonFrame {
 };
 inline constexpr char python_module_path[] = "[python]";
 inline constexpr std::uint64_t python_module_start = 1ULL << 56;  // no address of a process
+inline constexpr char context_module_path[] = "[context]";
+inline constexpr std::uint64_t context_module_start = 1ULL << 57;
+inline constexpr char other_contexts[] = "(other)";  // all of which there was no room for the names
 
 template <IsRecord<PythonFrame> Of, typename Visit>
 void fields(Of& of, const Visit& visit) {

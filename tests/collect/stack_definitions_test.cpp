@@ -5,7 +5,11 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <memory>
+#include <set>
+#include <string>
 
 namespace heapwright::collect {
 namespace {
@@ -123,6 +127,48 @@ TEST_F(Definitions, GarbageInPythonTablesIsNoName) {
   EXPECT_EQ(definitions_->pending_python_frames[1].function, "");
   EXPECT_EQ(definitions_->pending_python_frames[2].function.size(), sizeof python.functions[0].name);
   EXPECT_EQ(definitions_->pending_stacks[3].frame, trace::frame_truncated);
+}
+
+TEST_F(Definitions, AContextIsTheOutermostFrameOfItsStacks) {
+  add_module(0, 0x1000, 0x2000, "/a");
+  add_frame(70, 0x1500, 1);
+  add_node(900, 0, 70);
+  EXPECT_EQ(definitions_->context(""), 0U);
+  EXPECT_EQ(definitions_->stack_id(900, 0), 1U);
+  const std::uint32_t cart = definitions_->context("GET /cart");
+  const std::uint32_t item = definitions_->context("GET /item");
+  EXPECT_NE(cart, item);
+  EXPECT_EQ(definitions_->context("GET /cart"), cart);
+  const std::uint32_t in_cart = definitions_->stack_id(900, cart);
+  EXPECT_EQ(definitions_->stack_id(900, cart), in_cart);
+  EXPECT_NE(definitions_->stack_id(900, item), in_cart);
+  EXPECT_EQ(definitions_->stack_id(900), 1U);
+  const std::uint32_t root = definitions_->stack_id(0, cart);  // no stack was captured
+  EXPECT_EQ(definitions_->pending_stacks[in_cart - 1].parent, root);
+  EXPECT_EQ(definitions_->pending_stacks[in_cart - 1].frame, definitions_->pending_stacks[0].frame);
+  EXPECT_EQ(definitions_->pending_stacks[root - 1].parent, 0U);
+  const trace::PythonFrame& named = definitions_->pending_python_frames[0];
+  EXPECT_EQ(named.function, "GET /cart");
+  EXPECT_EQ(definitions_->pending_stacks[root - 1].frame, named.frame);
+  const trace::Module& module = definitions_->pending_modules.back();
+  EXPECT_EQ(module.path, trace::context_module_path);
+  const trace::Frame& frame = definitions_->pending_frames[named.frame];
+  EXPECT_EQ(frame.module, definitions_->pending_modules.size() - 1);
+  EXPECT_TRUE(module.start <= frame.pc && frame.pc < module.end);
+}
+
+TEST_F(Definitions, FurtherContextsShareOne) {
+  constexpr std::uint32_t most = StackDefinitions::max_contexts;
+  std::set<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < most; ++i) numbers.insert(definitions_->context(std::to_string(i)));
+  EXPECT_EQ(numbers.size(), most);
+  const std::uint32_t other = definitions_->context("one more");
+  EXPECT_EQ(definitions_->context("and another"), other);
+  EXPECT_FALSE(numbers.contains(other));
+  EXPECT_EQ(definitions_->context("7"), *std::next(numbers.begin(), 7));
+  EXPECT_EQ(definitions_->pending_python_frames.size(), most + 1U);
+  EXPECT_EQ(definitions_->pending_python_frames.back().function, trace::other_contexts);
+  EXPECT_LT(definitions_->pending_frames.back().pc, definitions_->pending_modules.back().end);
 }
 
 // The first one's end is not read yet, and the second one is met in a call that began before.

@@ -46,7 +46,7 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("explain --thread 9 {trace}",
          "--thread 9 matches none of the 2 threads; use a number from heapwright info, or a name (main, worker)"),
         ("explain --site-depth 0 {trace}", "--site-depth takes a number of at least 1"),
-        ("explain --by line {trace}", "--by takes site or type, not 'line'"),
+        ("explain --by line {trace}", "--by takes site, type or context, not 'line'"),
         ("explain --by type --html page.html {trace}", "--by type prints tables: omit --html"),
         ("explain --by type --question cause {trace}",
          "--by type is for the questions peak, leaks, volume, calls, temporaries, time, lifetimes, overhead: "

@@ -358,3 +358,19 @@ def test_blocks_of_a_type_are_one_group() -> None:
     assert found[3] == found[6] == "Plain"
     assert found[7] == "store [app]"
     assert names(parents, frames, functions)[3] == "load [app]"
+
+
+CONTEXTS = [["checkout![context]"], ["search![context]"], ["main"], ["parse"], ["malloc!libc.so.6"]]
+
+
+def test_a_context_is_nobodys_site() -> None:
+    parents, frames = [0, 1, 2, 0, 4], [0, 2, 4, 1, 3]
+    none = "(no stack was captured)"
+    assert names(parents, frames, CONTEXTS) == [none, "main [app]", "main [app]", none, "parse [app]"]
+
+
+def test_stacks_by_their_context() -> None:
+    parents, frames = [0, 1, 2, 0, 4, 0], [0, 2, 4, 1, 3, 3]
+    expected = ["checkout"] * 3 + ["search"] * 2 + ["(no context)"]
+    assert names(parents, frames, CONTEXTS, by_context=True) == expected
+    assert names([0], [0], [["main"]], by_context=True) == ["(no context)"]

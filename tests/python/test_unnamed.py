@@ -209,3 +209,17 @@ def test_what_a_trace_says_of_itself(unnamed: Unnamed, allocator: str, begin: st
 )
 def test_functions_of_known_nested_allocators_keep_their_names(function: str) -> None:
     assert Unnamed("/usr/bin/acme").function(function) == function
+
+
+def test_contexts_stay_contexts() -> None:
+    unnamed = Unnamed("/srv/shop")
+    assert unnamed.path("[context]") == "[context]"
+    checkout, search, malloc = (
+        unnamed.location(Location(name, "", 0, False, libraries.CONTEXT), "")
+        for name in ("checkout", "search", "malloc")
+    )
+    assert {one.library for one in (checkout, search, malloc)} == {libraries.CONTEXT}
+    assert all(one.function.startswith("context_") for one in (checkout, search, malloc))
+    assert len({checkout, search, malloc}) == 3
+    other = Location("(other)", "", 0, False, libraries.CONTEXT)
+    assert unnamed.location(other, "") == other

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstring>
+#include <string>
 #include <thread>
 
 // What lanes want of the rest of the recorder.
@@ -93,6 +95,73 @@ TEST_F(Lanes, AWholeRingTakesAllItsSlotsAndNoMore) { fill(session::lane_ring_slo
 TEST_F(Lanes, ASmallRingTakesAllItsSlotsAndNoMore) {
   process.block->lane_count.store(session::whole_ring_lanes);
   fill(session::small_ring_slots);
+}
+
+// What the slots of a context say, from `at` on.
+std::string context_at(const session::Lane& lane, std::uint64_t at) {
+  std::string name;
+  const std::uint64_t most = at + 6;
+  for (bool is_last = false; !is_last && at < most; ++at) {
+    session::RawContext slot;
+    std::memcpy(&slot, &lane.ring[at], sizeof slot);
+    EXPECT_EQ(slot.length_and_kind & 0xff, session::context_kind);
+    is_last = (slot.length_and_kind >> 8 & 1) != 0;
+    char text[session::context_slot_bytes];
+    std::memcpy(text, &slot.text_begin, 8);
+    std::memcpy(text + 8, slot.text_rest, 16);
+    name.append(text, slot.length_and_kind >> 16);
+  }
+  return name;
+}
+
+TEST_F(Lanes, AContextIsInAsManySlotsAsItsNameTakes) {
+  ThreadRecorder& thread = *claim_lane();
+  struct Case {
+    std::size_t bytes;
+    std::uint64_t slots;
+  };
+  for (const auto [bytes, slots] : {Case{0, 1}, {1, 1}, {24, 1}, {25, 2}, {120, 5}, {121, 5}}) {
+    const std::string name(bytes, 'n');
+    current_context = name.c_str();
+    const std::uint64_t begin = thread.head;
+    emit_context(thread);
+    EXPECT_EQ(thread.head - begin, slots) << bytes;
+    EXPECT_EQ(thread.lane->head.load(), thread.head);
+    EXPECT_EQ(context_at(*thread.lane, begin), name.substr(0, 120)) << bytes;
+  }
+  current_context = nullptr;
+  const std::uint64_t begin = thread.head;
+  emit_context(thread);
+  EXPECT_EQ(context_at(*thread.lane, begin), "");
+}
+
+TEST_F(Lanes, AThreadBeginsInTheContextThatItIsIn) {
+  current_context = "parent's";
+  ThreadRecorder& thread = *claim_lane();
+  EXPECT_EQ(thread.head, 1U);
+  EXPECT_EQ(context_at(*thread.lane, 0), "parent's");
+  current_context = nullptr;
+}
+
+// Otherwise calls would be taken for those of the context before.
+TEST_F(Lanes, AContextThatFoundNoRoomIsWrittenBeforeTheNextEvent) {
+  ThreadRecorder& thread = *claim_lane();
+  while (thread.head <= thread.ring_mask) emit_one(thread, 7);
+  for (const char* name : {"lost", "meant"}) {
+    current_context = name;
+    emit_context(thread);
+  }
+  EXPECT_TRUE(thread.lacks_context);
+  thread.lane->tail.store(3);  // room for the event alone
+  emit_one(thread, 8);
+  EXPECT_EQ(thread.head, thread.ring_mask + 1);
+  thread.lane->tail.store(20);
+  emit_one(thread, 9);
+  EXPECT_EQ(thread.head, thread.ring_mask + 3);
+  EXPECT_EQ(context_at(*thread.lane, 0), "meant");
+  EXPECT_EQ(thread.lane->ring[1].address_and_kind >> 16, 9U);
+  EXPECT_FALSE(thread.lacks_context);
+  current_context = nullptr;
 }
 
 TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {

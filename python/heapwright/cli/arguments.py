@@ -131,25 +131,28 @@ def make_filter(
     return chosen
 
 
-# Questions whose rows may stand for types: they say nothing of code.
-_OF_TYPES = ("peak", "leaks", "volume", "calls", "temporaries", "time", "lifetimes", "overhead")
-_SHOWN_OF_TYPES = ("peak", "leaks", "volume", "temporaries")
-_NOT_OF_TYPES = ("html", "browse", "tree", "brief", "full_stacks", "check")
+# Questions whose rows may stand for types or contexts: they say nothing of code.
+_OF_ANY = ("peak", "leaks", "volume", "calls", "temporaries", "time", "lifetimes", "overhead")
+_SHOWN = {
+    "type": ("peak", "leaks", "volume", "temporaries"),
+    "context": ("peak", "volume", "time", "leaks"),
+}
+_NOT_OF_ANY = ("html", "browse", "tree", "brief", "full_stacks", "check")
 
 
 def questions_by(by: str, given: Mapping[str, Any], questions: Sequence[str]) -> Sequence[str]:
     """The questions to show for --by; given: the other options. InputError: they do not fit."""
-    if by not in ("site", "type"):
-        raise InputError(f"--by takes site or type, not '{by}'")
+    if by not in ("site", *_SHOWN):
+        raise InputError(f"--by takes site, type or context, not '{by}'")
     if by == "site":
         return questions
-    for name in _NOT_OF_TYPES:
+    for name in _NOT_OF_ANY:
         if given[name]:
-            raise InputError(f"--by type prints tables: omit --{name.replace('_', '-')}")
+            raise InputError(f"--by {by} prints tables: omit --{name.replace('_', '-')}")
     for name in questions:
-        if name not in _OF_TYPES:
-            raise InputError(f"--by type is for the questions {', '.join(_OF_TYPES)}: omit {name}")
-    return questions or _SHOWN_OF_TYPES
+        if name not in _OF_ANY:
+            raise InputError(f"--by {by} is for the questions {', '.join(_OF_ANY)}: omit {name}")
+    return questions or _SHOWN[by]
 
 
 def make_site_options(
@@ -163,6 +166,7 @@ def make_site_options(
         full_stacks,
         tuple(checked_pattern("--skip", pattern) for pattern in skip or ()),
         by_type=by == "type",
+        by_context=by == "context",
     )
 
 

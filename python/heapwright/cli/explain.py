@@ -186,7 +186,7 @@ def wanted_of(given: Mapping[str, Any]) -> ReportOptions:
     shown = make_tree(tree, given["measure"], given["min_share"])
     limit, at, wide = given["memory_limit"], given["at"], given["wide"]
     wanted = make_report_options(top, questions, json, wide, shown, known, limit, at, given["all_"])
-    is_checked = False if given["by"] == "type" else given["check"]
+    is_checked = False if given["by"] != "site" else given["check"]
     return wanted._replace(over_time=given["over_time"], brief=given["brief"], is_checked=is_checked)
 
 

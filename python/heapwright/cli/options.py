@@ -117,7 +117,8 @@ By = Annotated[
     str,
     typer.Option(
         metavar="WHAT",
-        help="What rows stand for: site, or type: C++ types, where the names in a stack state one.",
+        help="What rows stand for: site; type: C++ types, where the names in a stack state one; or context: "
+        "what the program said it works for (heapwright/annotate.h).",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]

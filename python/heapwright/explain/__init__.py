@@ -81,7 +81,7 @@ NAMES: tuple[str, ...] = tuple(question.name for question in QUESTIONS)
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
     """The whole document: summary, answers to the named questions, and the tree if requested."""
     # What other questions advise is about code.
-    found, missing = _answers(report, names if report.sites.is_by_type else NAMES)
+    found, missing = _answers(report, names if report.sites.is_no_code else NAMES)
     answered = [question for question in QUESTIONS if question.name in found]
     for question in answered:
         details.complete(report, question.paths, found[question.name])

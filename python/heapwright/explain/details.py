@@ -68,11 +68,11 @@ def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]
     callers = Callers(tree["parent"], report.sites.frames, report.sites.locations)
     for record in records:
         site = record["site"]
-        is_type = report.sites[site].is_type  # and so no part of a stack
-        root = callers.root(stacks[site], skip=0 if is_type else len(report.sites[site].path))
+        is_no_code = report.sites[site].is_no_code  # and so no part of a stack to skip
+        root = callers.root(stacks[site], skip=0 if is_no_code else len(report.sites[site].path))
         nearest = callers.of(root)
         record["callers"] = len(nearest)
-        record["skip"] = "" if is_type else nested_words.skip_of(report, record, record["callers"])
+        record["skip"] = "" if is_no_code else nested_words.skip_of(report, record, record["callers"])
         record["paths"] = [
             {
                 "weight": path.weight,

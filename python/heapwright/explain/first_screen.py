@@ -142,6 +142,8 @@ def figures(answer: Answer, is_brief: bool = False) -> widgets.Pairs:
         sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
         if settings := _settings(answer):
             sampled.append(("settings", widgets.Text(", ".join(settings))))
+        if answer["contexts"]:
+            sampled.append(("contexts", widgets.Text(_contexts(answer))))
         if odd := _oddities(answer["totals"]):
             sampled.append(("also seen", widgets.Text(", ".join(odd))))
         return widgets.Pairs(sampled, style="bold")
@@ -172,10 +174,16 @@ def figures(answer: Answer, is_brief: bool = False) -> widgets.Pairs:
         row("page faults", page_faults.in_words(answer["page_faults"]))
     if settings := _settings(answer):
         row("settings", ", ".join(settings))
+    if answer["contexts"]:
+        row("contexts", _contexts(answer))
     odd = _oddities(totals)
     if odd:
         row("also seen", ", ".join(odd))
     return widgets.Pairs(rows, style="bold")
+
+
+def _contexts(answer: Answer) -> str:
+    return f"{units.count(answer['contexts'])} that the program named: --by context groups by them"
 
 
 def _calls(answer: Answer) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from heapwright.model.names import short_name
-from heapwright.model.sites import OF_TYPE, Site
+from heapwright.model.sites import NOT_OF_CODE, Site
 from heapwright.model.symbols import Location
 
 
@@ -24,8 +24,8 @@ def where(location: Location) -> str:
 
 
 def location_name(location: Location) -> str:
-    """Function and place, short; of a type all of it."""
-    if location.library == OF_TYPE:
+    """Function and place, short; of a type all of it, of a context its name."""
+    if location.library in NOT_OF_CODE:
         return location.function
     return _placed(short_name(location.function), where(location))
 
@@ -47,7 +47,7 @@ def long_site_name(site: Site) -> str:
     parts = []
     for location in site.path:
         place = f"{location.place} [{location.library}]" if location.file else location.library
-        place = "" if place == OF_TYPE else place
+        place = "" if place in NOT_OF_CODE else place
         parts.append(_placed(location.function, place))
     return " < ".join(parts)
 

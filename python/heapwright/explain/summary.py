@@ -14,6 +14,7 @@ from heapwright.explain.page_faults import PROCESSOR
 from heapwright.explain.report import CPU_NS, Answer, Finding, Report, heaviest, share
 from heapwright.model import Trace, waiting
 from heapwright.model.facts import Peak, Span, Totals
+from heapwright.model.libraries import CONTEXT
 from heapwright.model.records import END_REASONS, End, Metadata
 from heapwright.report import units
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
@@ -53,6 +54,14 @@ def _started(source: _Source, _: Answer) -> str:
 
 def _duration(source: _Source, _: Answer) -> int:
     return source.report.trace.end.time_ns or source.report.facts.totals.span_ns
+
+
+def _contexts(source: _Source, _: Answer) -> int:
+    trace = source.report.trace
+    paths = [module.path for module in trace.modules]
+    if CONTEXT not in paths:
+        return 0
+    return trace.frame_columns["module"].tolist().count(paths.index(CONTEXT))
 
 
 def _conditions(source: _Source, _: Answer) -> list[Answer]:
@@ -192,6 +201,7 @@ FIGURES = (
     Column("unrecorded_processes", Many(_UNRECORDED), value=_about_process("unrecorded_processes")),
     Column("children_left_alone", value=_about_process("children_left_alone")),
     Column("threads", value=lambda of, _: len(of.report.trace.threads)),
+    Column("contexts", value=_contexts, about="That the program named (heapwright/annotate.h)."),
     Column("totals", _TOTALS, value="report.facts.totals"),
     Column("peak", _PEAK, value="report.facts.peak"),
     Column("temporaries", value="report.facts.temporaries", sampled=OPEN),

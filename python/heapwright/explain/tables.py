@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from heapwright.explain import estimates, nested_words
 from heapwright.explain.report import Answer, Report
 from heapwright.model import Site, SiteFacts
+from heapwright.model.libraries import CONTEXT
 from heapwright.model.names import short_name
 from heapwright.model.sites import OF_TYPE
 from heapwright.report import terminal, units, widgets
@@ -16,7 +17,10 @@ from heapwright.report.columns import TEXT, WORD, Column, Table
 
 
 def _heading(answer: Answer) -> str:
-    has_types = any(row.get("library") == OF_TYPE for row in answer.get("sites", ()))
+    libraries = {row.get("library") for row in answer.get("sites", ())}
+    if CONTEXT in libraries:
+        return "context"
+    has_types = OF_TYPE in libraries
     return "type, or call site" if has_types else "call site"
 
 

@@ -58,6 +58,15 @@ CONTENTION = (
     Column("other_ns", "maybe", about="Time off the CPU for another reason. " + _ESTIMATED),
 )
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
+CONTEXT = (
+    Column("context", "text", about="Empty: all calls in no context."),
+    Column("calls"),
+    Column("made", about="Of these, those that allocate."),
+    Column("requested_bytes"),
+    Column("usable_bytes", "maybe"),
+    Column("timed_calls"),
+    Column("time_ns", "maybe", about="CPU time. " + _ESTIMATED),
+)
 FUNCTION_CALLS = tuple(Column(name) for name in FUNCTIONS)
 CALLS = (
     Column("program", "text"),
@@ -92,6 +101,12 @@ CALLS = (
     Column("releasing", TIMING, value=_timing("releasing", RELEASING)),
     Column("contention", CONTENTION, value=lambda calls, _: contention.describe(calls)),
     Column("sizes", Many(SIZE), value=lambda calls, _: figures.size_rows(calls.sizes)),
+    Column(
+        "contexts",
+        Many(CONTEXT),
+        value=lambda calls, _: figures.context_rows(calls),
+        about="What the program works for, as it said (heapwright/annotate.h), and the rest. Empty: nothing.",
+    ),
     Column("calls_while_reading", about=WHILE_READING),
 )
 IMAGE = (

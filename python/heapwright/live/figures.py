@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heapwright.live.layout import MAKING, RELEASING, bin_edges
-from heapwright.live.page import Calls, LockWaits, Timings
+from heapwright.live.page import Calls, ContextCalls, LockWaits, Timings
 
 # Fewer timed calls give no estimate.
 LEAST_TIMED = 30
@@ -118,6 +118,38 @@ def size_rows(sizes: Sequence[int]) -> list[dict[str, int]]:
     return rows
 
 
+def context_rows(calls: Calls) -> list[dict[str, Any]]:
+    """Those in which something was called, by the bytes that were requested; last what was called in none."""
+    named = {name: context for name, context in calls.contexts.items() if context.calls}
+    if not named:
+        return []
+    all_of = (
+        sum(calls.by_function.values()),
+        sum(calls.by_function[name] for name in MAKING),
+        calls.requested_bytes,
+        calls.usable_bytes,
+        calls.making.calls + calls.releasing.calls,
+        calls.making.ns + calls.releasing.ns,
+    )
+    in_any = map(sum, zip(*named.values(), strict=True))
+    rest = ContextCalls(*(max(0, whole - part) for whole, part in zip(all_of, in_any, strict=True)))
+    order = sorted(named, key=lambda name: (-named[name].requested_bytes, name))
+    return [*(_context_row(name, named[name], calls) for name in order), _context_row("", rest, calls)]
+
+
+def _context_row(name: str, context: ContextCalls, calls: Calls) -> dict[str, Any]:
+    timed = context.timed_calls
+    return {
+        "context": name,
+        "calls": context.calls,
+        "made": context.made,
+        "requested_bytes": context.requested_bytes,
+        "usable_bytes": None if calls.has_unknown_usable else context.usable_bytes,
+        "timed_calls": timed,
+        "time_ns": round(context.timed_ns / timed * context.calls) if timed >= LEAST_TIMED else None,
+    }
+
+
 def difference(earlier: Calls, later: Calls) -> Calls:
     """What was counted between two readings of one page."""
     return _combined(later, earlier, operator.sub)
@@ -144,6 +176,8 @@ def runs_backwards(lately: Calls) -> bool:
         *lately.lock_waits[:2],
         *lately.lock_waits.bins,
     ]
+    for context in lately.contexts.values():
+        values += context
     for timings in (lately.making, lately.releasing):
         values += [getattr(timings, name) for name in _TIMING_SUMS] + [*timings.bins]
     return min(values) < 0
@@ -172,7 +206,20 @@ def _combined(some: Calls, other: Calls, combine: _Combine) -> Calls:
             tuple(map(combine, some.lock_waits.bins, other.lock_waits.bins)),
         ),
         sizes=tuple(map(combine, some.sizes, other.sizes)),
+        contexts=_combined_contexts(some.contexts, other.contexts, combine),
     )
+
+
+_NO_CALLS = ContextCalls(0, 0, 0, 0, 0, 0)
+
+
+def _combined_contexts(
+    some: Mapping[str, ContextCalls], other: Mapping[str, ContextCalls], combine: _Combine
+) -> dict[str, ContextCalls]:
+    return {
+        name: ContextCalls(*map(combine, some.get(name, _NO_CALLS), other.get(name, _NO_CALLS)))
+        for name in dict(some) | dict(other)
+    }
 
 
 def _combined_timings(some: Timings, other: Timings, combine: _Combine) -> Timings:

@@ -8,9 +8,9 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from heapwright.live.layout import CONSTANTS, FIELDS, FUNCTIONS, number, numbers, text
 
@@ -57,6 +57,22 @@ class LockWaits(NamedTuple):
     bins: tuple[int, ...]
 
 
+class ContextCalls(NamedTuple):
+    """What was called in one context, by threads with tables of their own, but for up to 64 calls each."""
+
+    calls: int
+    made: int
+    requested_bytes: int
+    usable_bytes: int
+    timed_calls: int
+    timed_ns: int
+
+
+def added(some: ContextCalls, more: ContextCalls) -> ContextCalls:
+    """Their sums."""
+    return ContextCalls(*map(sum, zip(some, more, strict=True)))
+
+
 class Calls(NamedTuple):
     """The calls of a process: sums over its threads' tables. All but the flags only grow."""
 
@@ -91,6 +107,7 @@ class Calls(NamedTuple):
     sought_ns: int
     sizes: tuple[int, ...]
     calls_while_reading: int  # 0: all values are of one moment
+    contexts: Mapping[str, ContextCalls] = {}  # by the names that the program gave
 
 
 class HeapFigures(NamedTuple):
@@ -213,12 +230,18 @@ def parse_page(path: str, size: int, read: Read, keeper: tuple[int, int] | None 
     for section in sections:
         if section.offset + section.bytes > page_bytes or section.offset % 8:
             raise PageError(f"{path} is damaged: a section is outside the file")
+    calls = _find(
+        path, sections, "calls", lambda section: _read_calls(path, section, page_bytes, read, keeper)
+    )
+    contexts = _find(
+        path, sections, "contexts", lambda section: _read_contexts(path, section, page_bytes, read)
+    )
     return Page(
         path,
         number(head, "head", "process"),
         number(head, "head", "generation"),
         number(head, "head", "process_start_ticks"),
-        _find(path, sections, "calls", lambda section: _read_calls(path, section, page_bytes, read, keeper)),
+        calls._replace(contexts=contexts) if calls and contexts else calls,
         _find(path, sections, "heap", lambda section: _read_heap(path, section, read)),
         _find(path, sections, "remedies", lambda section: _read_remedies(path, section, page_bytes, read)),
     )
@@ -323,13 +346,15 @@ def _calls_of(data: bytes, earlier: bytes, later: bytes) -> Calls:
     flags = number(data, "calls", "flags")
     old = dict(zip(FUNCTIONS, numbers(earlier, "table", "calls"), strict=True))
     new = dict(zip(FUNCTIONS, numbers(later, "table", "calls"), strict=True))
-    of_section = {
+    of_section: dict[str, Any] = {
         name: number(data, "calls", name)
         for name in ("keeper", "keeper_start_ticks", "mean_stride", "slow_from_ns", "clock_ns",
                      "started_ns", "ended_ns")
     }  # fmt: skip
-    released = {name: number(earlier, "table", name) for name in ("released_bytes", "realloc_released")}
-    made = {
+    released: dict[str, Any] = {
+        name: number(earlier, "table", name) for name in ("released_bytes", "realloc_released")
+    }
+    made: dict[str, Any] = {
         name: number(later, "table", name)
         for name in ("requested_bytes", "usable_bytes", "realloc_made", "failed", "null_releases",
                      "threads_begun")
@@ -372,7 +397,7 @@ def _lock_waits(table: bytes) -> LockWaits:
     return LockWaits(calls, ns, tuple(bins))
 
 
-def _waits(table: bytes, kind: str) -> dict[str, int]:
+def _waits(table: bytes, kind: str) -> dict[str, Any]:
     field = {"preempted": "preempted_waits", "sought": "sought_lock_waits"}[kind]
     calls, ns = numbers(table, "table", field)
     return {f"{kind}_calls": calls, f"{kind}_ns": ns}
@@ -406,15 +431,37 @@ def _read_heap(path: str, section: _Section, read: Read) -> HeapFigures:
     )
 
 
+def _read_contexts(path: str, section: _Section, page_bytes: int, read: Read) -> dict[str, ContextCalls]:
+    """Those with a name; two that are printed alike are one."""
+    count, row_bytes, offset = _rows_of(path, section, page_bytes, read, "context")
+    data = read(offset, count * row_bytes)
+    found: dict[str, ContextCalls] = {}
+    for at in range(0, len(data) - row_bytes + 1, row_bytes):
+        row = data[at : at + row_bytes]
+        if number(row, "context", "state") == CONSTANTS["context_named"]:
+            name = text(row, "context", "name")
+            sums = ContextCalls(*numbers(row, "context", "sums"))
+            found[name] = added(found[name], sums) if name in found else sums
+    return found
+
+
+def _rows_of(path: str, section: _Section, page_bytes: int, read: Read, what: str) -> tuple[int, int, int]:
+    """Of a section that names its rows: how many, the bytes of each, where the first begins."""
+    kind = {"context": "contexts", "remedy": "remedies"}[what]
+    data = read(section.offset, CONSTANTS[f"{kind}_bytes"])
+    count, row_bytes, offset = (
+        number(data, kind, name) for name in ("row_count", "row_bytes", "rows_offset")
+    )
+    if row_bytes < CONSTANTS[f"{what}_bytes"] or count > CONSTANTS[f"most_{what}_rows"]:
+        raise PageError(f"{path} is damaged: its rows of {kind} have another format")
+    if offset + count * row_bytes > page_bytes:
+        raise PageError(f"{path} is damaged: its rows of {kind} are outside the file")
+    return count, row_bytes, offset
+
+
 def _read_remedies(path: str, section: _Section, page_bytes: int, read: Read) -> tuple[RemedyFigures, ...]:
     """Those with a site."""
-    data = read(section.offset, CONSTANTS["remedies_bytes"])
-    count = number(data, "remedies", "row_count")
-    offset, row_bytes = (number(data, "remedies", name) for name in ("rows_offset", "row_bytes"))
-    if row_bytes < CONSTANTS["remedy_bytes"] or count > CONSTANTS["most_remedy_rows"]:
-        raise PageError(f"{path} is damaged: its rows of remedies have another format")
-    if offset + count * row_bytes > page_bytes:
-        raise PageError(f"{path} is damaged: its rows of remedies are outside the file")
+    count, row_bytes, offset = _rows_of(path, section, page_bytes, read, "remedy")
     rows = (read(offset + at * row_bytes, row_bytes) for at in range(count))
     return tuple(_remedy(row) for row in rows if len(row) == row_bytes and row[0])
 

@@ -81,6 +81,9 @@ def _show_program(record: _Record, console: Console) -> None:
     whole = record | {"is_running": False, "generation": 0}
     lines = [(name, Text(text)) for name, text in _lines(whole) if not name.startswith("live")]
     console.print(Pairs(lines, style="bold"))
+    if record["contexts"]:
+        console.print()
+        console.print(context_lines(record["contexts"]))
 
 
 def show_process(record: _Record, console: Console) -> None:
@@ -92,6 +95,29 @@ def show_process(record: _Record, console: Console) -> None:
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print()
     console.print(Pairs([(name, Text(text)) for name, text in _lines(record)], style="bold"))
+    if record["contexts"]:
+        console.print()
+        console.print(context_lines(record["contexts"]))
+
+
+def context_lines(contexts: Sequence[_Record]) -> RenderableType:
+    """What was called in each context that the program named."""
+    rows = [
+        (
+            units.size(row["requested_bytes"]),
+            units.count(row["made"]),
+            units.count(row["calls"]),
+            "–" if row["time_ns"] is None else units.duration(row["time_ns"]),
+            row["context"] or "(no context)",
+        )
+        for row in contexts[:_SHOWN_ROWS]
+    ]
+    shown = Columns(("requested", "blocks", "calls", "in calls", "context"), rows, text_columns=(4,))
+    if len(contexts) <= _SHOWN_ROWS:
+        return shown
+    return Group(
+        shown, Text(f"{units.counted(len(contexts) - _SHOWN_ROWS, 'more context')}: --json lists all")
+    )
 
 
 def process_lines(record: _Record, lately: _Record) -> Pairs:

@@ -14,14 +14,15 @@ from heapwright.model.facts import Facts
 from heapwright.model.facts.held import Held
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.holder_names import renamed
+from heapwright.model.libraries import CONTEXT
 from heapwright.model.nested import allocator_of
 from heapwright.model.records import Metadata, Module, Thread
-from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
+from heapwright.model.sites import MARKS, NO_CONTEXT, NO_STACK, OTHER_CONTEXTS, Site, SiteOptions, Sites
 from heapwright.model.symbols import Location, Symbols
 from heapwright.model.trace import Filter, Progress, Trace
 
 _LETTERS = 10
-_KEPT = frozenset((NO_STACK, *MARKS.values()))
+_KEPT = frozenset((NO_STACK, NO_CONTEXT, OTHER_CONTEXTS, *MARKS.values()))
 # Names of mappings that the kernel gives in every program.
 _KERNELS_OWN = frozenset(("[heap]", "[stack]", "[vdso]", "[vvar]", "[vsyscall]"))
 _ADDRESS_BITS = 32  # a module's, all of one size
@@ -42,6 +43,8 @@ class Names:
         """The same location without its name. Marks, which say what is missing, stay."""
         if location in _KEPT:
             return location
+        if location.library == CONTEXT:
+            return location._replace(function=self.hashed("context", location.function))
         known = self._locations.get(location)
         if known is None:
             place = f"{location.file}:{location.line}"
@@ -91,7 +94,7 @@ class AnonymousTrace(Trace):
                 start=number << _ADDRESS_BITS,
                 end=(number + 1) << _ADDRESS_BITS,
                 bias=number << _ADDRESS_BITS,
-                path=self._names.hashed("library", module.name),
+                path=CONTEXT if module.path == CONTEXT else self._names.hashed("library", module.name),
                 build_id=self._names.hashed("build", module.build_id),
             )
             for number, module in enumerate(self._named.modules, 1)
@@ -167,7 +170,7 @@ class AnonymousTrace(Trace):
             lambda frame: tuple(map(unnamed, named.locations(frame))),
             named.is_whole,
             named.passed and named.passed._replace(functions=list(map(self._passed, named.passed.functions))),
-            named.is_by_type,
+            named.is_no_code,
             named.frames,
         )
 
@@ -197,7 +200,8 @@ class _AnonymousSymbols(Symbols):
         return self._named.libraries
 
     def library(self, frame: int) -> str:
-        return self._names.hashed("library", self._named.library(frame))
+        library = self._named.library(frame)
+        return library if library == CONTEXT else self._names.hashed("library", library)
 
     def locations(self, frame: int) -> list[Location]:
         return [self._names.location(location) for location in self._named.locations(frame)]

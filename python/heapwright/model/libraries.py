@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import product
 
 PYTHON = "[python]"  # src/trace/records.hpp: what the frames of Python functions are in
+CONTEXT = "[context]"  # and the outermost frames that are names of contexts (heapwright/annotate.h)
 _ALLOCATORS = (
     "libheapwright",
     "libjemalloc",

@@ -37,6 +37,9 @@ FRAME_BY_FRAME_POINTER = 0xFFFFFFF5
 
 OF_TYPE = "(type)"  # the library of what stands for a type
 NO_STACK = Location("(no stack was captured)", "", 0, False, "")
+NO_CONTEXT = Location("(no context)", "", 0, False, libraries.CONTEXT)
+OTHER_CONTEXTS = Location("(other)", "", 0, False, libraries.CONTEXT)  # src/trace/records.hpp
+NOT_OF_CODE = frozenset((OF_TYPE, libraries.CONTEXT))  # libraries of what is named without a place
 _TRUNCATED = Location("(the stack could not be unwound)", "", 0, False, "")
 _TABLE_FULL = Location("(the recorder's stack table was full)", "", 0, False, "")
 _TOO_DEEP = Location("(the stack is deeper than --max-frames)", "", 0, False, "")
@@ -70,12 +73,14 @@ class SiteOptions(NamedTuple):
     full_stacks: every stack is its own site.
     skip: further plumbing, matched against functions and libraries.
     by_type: blocks of which the C++ type is known are grouped by it, wherever they are allocated.
+    by_context: blocks are grouped by the context that allocated them (heapwright/annotate.h).
     """
 
     depth: int = 1
     full_stacks: bool = False
     skip: tuple[str, ...] = ()
     by_type: bool = False
+    by_context: bool = False
 
 
 class Site(NamedTuple):
@@ -92,9 +97,9 @@ class Site(NamedTuple):
         return self.path[0]
 
     @property
-    def is_type(self) -> bool:
-        """Whether it stands for a C++ type, wherever that is allocated."""
-        return self.location.library == OF_TYPE
+    def is_no_code(self) -> bool:
+        """Whether it stands for a C++ type or a context, wherever that is allocated."""
+        return self.location.library in NOT_OF_CODE
 
     @property
     def where(self) -> str:
@@ -107,7 +112,7 @@ class Site(NamedTuple):
 
 def describe(location: Location) -> str:
     """The location in one line."""
-    if location.library == OF_TYPE:
+    if location.library in NOT_OF_CODE:
         return location.function
     if location.file:
         return f"{location.function} {location.place}"
@@ -119,7 +124,7 @@ def describe(location: Location) -> str:
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    __slots__ = ("frames", "is_by_type", "is_whole", "locations", "passed", "site_of_stack", "sites")
+    __slots__ = ("frames", "is_no_code", "is_whole", "locations", "passed", "site_of_stack", "sites")
 
     def __init__(
         self,
@@ -128,16 +133,17 @@ class Sites:
         locations: Callable[[int], Path],
         is_whole: bool = False,
         passed: Passed | None = None,
-        is_by_type: bool = False,
+        is_no_code: bool = False,
         frames: Sequence[int] = (),
     ) -> None:
         """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack.
 
-        passed: the nested allocators between the sites and malloc. is_by_type: a site may stand for a type.
+        passed: the nested allocators between the sites and malloc. is_no_code: a site may stand for a type or
+        a context.
         frames: of each stack the innermost, as `locations` takes it to tell what leads to the site.
         """
         self.frames = frames
-        self.is_by_type = is_by_type
+        self.is_no_code = is_no_code
         self.site_of_stack = site_of_stack
         self.sites = sites
         self.locations = locations
@@ -167,7 +173,7 @@ class Sites:
             self.locations,
             self.is_whole,
             self.passed,
-            self.is_by_type,
+            self.is_no_code,
             frames=self.frames,
         )
 
@@ -198,7 +204,9 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     paths = _stack_paths(parents, marked, own_paths, table)
     for stack in _places_of_zeros(paths):
         paths[stack] = table.number_of(_fallback(stack, parents, marked, frame_paths))
-    if options.by_type:
+    if options.by_context:
+        paths, passed = _context_paths(parents, frames, symbols, table), None
+    elif options.by_type:
         paths = _type_paths(paths, block_types.of_all_stacks(parents, frames, frame_paths.all_of), table)
         passed = None
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
@@ -210,9 +218,30 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
         frame_paths.of,
         options.full_stacks,
         passed,
-        options.by_type,
+        options.by_type or options.by_context,
         frames=marked,
     )
+
+
+def contexts_of(frames: Sequence[int], symbols: Symbols) -> dict[int, Location]:
+    """The contexts that the program named, by their frames; frames: the stack tree's column."""
+    if libraries.CONTEXT not in symbols.libraries:
+        return {}
+    is_context = {frame for frame in set(frames[1:]) - MARKS.keys() if _is_context(symbols.library(frame))}
+    return {frame: symbols.locations(frame)[0] for frame in sorted(is_context)}
+
+
+def _is_context(library: str) -> bool:
+    return library == libraries.CONTEXT
+
+
+def _context_paths(
+    parents: Sequence[int], frames: Sequence[int], symbols: Symbols, table: _PathTable
+) -> array[int]:
+    """For each stack the path that consists of its context, or of NO_CONTEXT."""
+    numbers = {frame: table.number_of((name,)) for frame, name in contexts_of(frames, symbols).items()}
+    none = table.number_of((NO_CONTEXT,))
+    return array("I", [number or none for number in native.innermost_paths(parents, frames, numbers)])
 
 
 def _type_paths(paths: array[int], types: Sequence[str], table: _PathTable) -> array[int]:
@@ -306,8 +335,8 @@ def _interpreters(parents: Sequence[int], frames: Sequence[int], symbols: Symbol
     if RUNTIMES_CODE in known:
         callers.add("")  # other code that it has made
         callers.update(library for library in known if library.startswith(_INTERPRETERS))
-        return frozenset(callers - _OF_RUNTIMES)
-    return frozenset(callers - _OF_RUNTIMES - {""})
+        return frozenset(callers - _OF_RUNTIMES - {libraries.CONTEXT})
+    return frozenset(callers - _OF_RUNTIMES - {"", libraries.CONTEXT})
 
 
 def _in_runtimes(
@@ -422,6 +451,8 @@ class _FramePaths:
         """The fallback if there is only plumbing; empty for the allocator."""
         if frame in MARKS:
             return (MARKS[frame],)
+        if _is_context(self.library(frame)):
+            return ()
         locations = self._symbols.locations(frame % self.behind)
         rest = [location for location in locations if not is_allocator(location)]
         return (_as_site(rest[-1]),) if rest else ()
@@ -437,7 +468,7 @@ class _FramePaths:
             if library.startswith(nested.LIBRARIES):
                 self._without_plumbing(frame, self._symbols.at_hand(frame))
             return ()
-        if library in self.interpreters:
+        if library in self.interpreters or _is_context(library):
             return ()
         path = self._without_plumbing(frame, self._symbols.locations(frame))
         return () if library == RUNTIMES_CODE and path and _is_of_runtime(path[0]) else path

@@ -14,10 +14,12 @@ from heapwright.model.anonymous import Names
 from heapwright.model.funnels import speaks_of_allocating
 from heapwright.model.names import bare_name, short_name, template_arguments
 from heapwright.model.nested import allocator_of
+from heapwright.model.sites import OTHER_CONTEXTS
 from heapwright.model.symbols import Location
 
 # Names of mappings that the kernel gives in every program.
 _KERNELS_OWN = frozenset("[heap] [stack] [vdso] [vvar] [vvar_vclock] [vsyscall] [uprobes]".split())
+_NOT_FILES = frozenset((libraries.PYTHON, libraries.CONTEXT))  # what frames are in that are no code
 _KERNELS_KIND = re.compile(r"\[(?:anon|anon_shmem):")
 _SHARED_MEMORY = ("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero")
 _RECORDERS_MEMORY = "/memfd:heapwright"
@@ -65,7 +67,7 @@ class Unnamed:
 
     def path(self, name: str) -> str:
         """Of an object or a mapping."""
-        if not name or name in _KERNELS_OWN or name == libraries.PYTHON:
+        if not name or name in _KERNELS_OWN or name in _NOT_FILES:
             return name
         if name.startswith("["):
             kind = _KERNELS_KIND.match(name)
@@ -83,7 +85,7 @@ class Unnamed:
 
     def library(self, name: str) -> str:
         """A file name without its folder. Those of allocators and run times stay."""
-        if name == libraries.PYTHON:
+        if name in _NOT_FILES:
             return name
         prefix = libraries.plumbing_prefix(name)
         if prefix and _VERSION.fullmatch(name.removeprefix(prefix)):
@@ -93,6 +95,9 @@ class Unnamed:
 
     def location(self, location: Location, place: str) -> Location:
         """The same, unnamed. place: what its function is called when it has no name."""
+        if location.library == libraries.CONTEXT:
+            hashed = self.hashed("context", location.function)
+            return location if location == OTHER_CONTEXTS else location._replace(function=hashed)
         function, file, line, is_inlined, library = location
         is_unnamed = function.startswith(f"{library}+0x")
         return Location(

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from heapwright.live import figures
 from heapwright.live.layout import FUNCTIONS
-from heapwright.live.page import Calls, HeapFigures, LockWaits, Timings
+from heapwright.live.page import Calls, ContextCalls, HeapFigures, LockWaits, Timings
 from heapwright.serve.programs import Program
 from heapwright.serve.watch import Look, Seen, Watch
 
@@ -82,6 +82,14 @@ def _of_heap(value: Callable[[HeapFigures], float | None]) -> Callable[[Seen], V
 
 def _by_function(seen: Seen) -> Values:
     return (((name,), seen.calls.by_function[name]) for name in FUNCTIONS) if seen.calls else ()
+
+
+def _by_context(value: Callable[[ContextCalls], float]) -> Callable[[Seen], Values]:
+    def values(seen: Seen) -> Values:
+        named = seen.calls.contexts if seen.calls else {}
+        return (((name,), value(context)) for name, context in named.items())
+
+    return values
 
 
 def _timed(seen: Seen) -> Values:
@@ -336,6 +344,37 @@ PROGRAM_METRICS = (
     ),
 )
 PROCESSES = "heap_program_processes"
+_OF_CONTEXT = f"in each context that the program named (heapwright/annotate.h), {_OF_ALL}."
+CONTEXT_METRICS = (
+    Metric(
+        "heap_context_calls",
+        COUNTER,
+        f"Calls {_OF_CONTEXT}",
+        _by_context(lambda context: context.calls),
+        ("context",),
+    ),
+    Metric(
+        "heap_context_requested_bytes",
+        COUNTER,
+        f"Bytes requested {_OF_CONTEXT}",
+        _by_context(lambda context: context.requested_bytes),
+        ("context",),
+    ),
+    Metric(
+        "heap_context_timed_calls",
+        COUNTER,
+        f"Timed calls, a random sample, {_OF_CONTEXT}",
+        _by_context(lambda context: context.timed_calls),
+        ("context",),
+    ),
+    Metric(
+        "heap_context_timed_call_duration_seconds",
+        COUNTER,
+        f"CPU times of the timed calls {_OF_CONTEXT}",
+        _by_context(lambda context: context.timed_ns / 1e9),
+        ("context",),
+    ),
+)
 _PROCESSES_ABOUT = "Images that counted, each exec and fork its own, since serve was started."
 UNREAD = "heapwright_unread_pages"
 _UNREAD_ABOUT = "Pages of counters that are left out, including other users'; heapwright top shows why."
@@ -367,7 +406,7 @@ def families(look: Look) -> Iterator[Family]:
 
 def _of_programs(programs: Sequence[Program]) -> Iterator[Family]:
     seen = [Seen(0, program.name, 0, 0, program.calls, None) for program in programs]
-    for metric in PROGRAM_METRICS:
+    for metric in (*PROGRAM_METRICS, *CONTEXT_METRICS):
         yield _family(metric, seen, ("program",))
     processes = CounterMetricFamily(PROCESSES, _PROCESSES_ABOUT, labels=("program",))
     for program in programs:

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from heapwright.live import figures
-from heapwright.live.page import Calls, Page
+from heapwright.live.page import Calls, ContextCalls, Page, added
 
 # Further programs are summed up under one name, so that a machine that makes names cannot fill a database.
 MOST_PROGRAMS = 500
 OTHERS = "(others)"
+MOST_CONTEXTS = 2_000  # of all programs; further ones are summed up in each
+OTHER_CONTEXTS = "(other)"  # as a page has those that it had no room for
 # Ended images that a page may still turn up of, with later figures than were seen; and further ones, of which
 # only that they are in the sums is known.
 _MOST_ENDED, _MOST_FORGOTTEN = 1000, 50_000
@@ -44,6 +46,7 @@ class Programs:
         self._forgotten: OrderedDict[Image, None] = OrderedDict()
         self._sums: dict[str, Calls] = {}
         self._processes: dict[str, int] = {}
+        self._contexts: set[tuple[str, str]] = set()
 
     def see(self, living: Mapping[Image, Calls], lost: Iterable[Image], ended: Iterable[Page]) -> None:
         """One look. living: what was read; lost: images of before that live no more; ended: their pages.
@@ -52,13 +55,15 @@ class Programs:
         """
         for image, calls in living.items():
             if image not in self._ended and image not in self._forgotten:
-                self._living[image] = _Known(self._name_of(image, calls), calls)
+                name = self._name_of(image, calls)
+                self._living[image] = _Known(name, self._with_few_contexts(name, calls))
         for page in ended:
             image = (page.process, page.process_start_ticks, page.calls.started_ns if page.calls else 0)
             if page.calls and image not in self._forgotten:
                 name = self._name_of(image, page.calls)
+                calls = self._with_few_contexts(name, page.calls)
                 last = self._living.pop(image, None)
-                self._end(image, _Known(name, _later(last.calls, page.calls) if last else page.calls))
+                self._end(image, _Known(name, _later(last.calls, calls) if last else calls))
         for image in lost:
             if (known := self._living.pop(image, None)) is not None:
                 self._end(image, known)
@@ -83,6 +88,19 @@ class Programs:
             name = OTHERS
         self._processes[name] = self._processes.get(name, 0) + 1
         return name
+
+    def _with_few_contexts(self, program: str, calls: Calls) -> Calls:
+        """Which have their own name is decided once, so that the sum of each only grows."""
+        found: dict[str, ContextCalls] = {}
+        for name, sums in calls.contexts.items():
+            if (program, name) not in self._contexts:
+                if len(self._contexts) >= MOST_CONTEXTS:
+                    name = OTHER_CONTEXTS
+                else:
+                    self._contexts.add((program, name))
+            known = found.get(name)
+            found[name] = added(known, sums) if known else sums
+        return calls._replace(contexts=found) if found else calls
 
     def _end(self, image: Image, known: _Known) -> None:
         before = self._ended.get(image)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heapwright.live.layout import CONSTANTS, FIELDS
@@ -54,6 +55,32 @@ def make_apply_page(rows: int = 2, process: int = 1234) -> bytearray:
             data[offset : offset + len(name)] = name
         for number, field in enumerate(RemedyFigures._fields[1:]):
             put(data, "remedy", field, 100 + number + row, at)
+    return data
+
+
+def with_contexts(page: bytearray, sums: Mapping[bytes, Sequence[int]], rows: int = 8) -> bytearray:
+    """The page of calls with a second section, of contexts: by name what ContextSums has."""
+    row_bytes, section_at = CONSTANTS["context_bytes"], len(page)
+    begin = section_at + CONSTANTS["contexts_bytes"]
+    data = page + bytes(CONSTANTS["contexts_bytes"] + rows * row_bytes)
+    put(data, "head", "page_bytes", len(data))
+    section = FIELDS["head"]["sections"][0] + CONSTANTS["section_bytes"]
+    for field, value in (
+        ("kind", CONSTANTS["contexts_kind"]),
+        ("version", CONSTANTS["contexts_version"]),
+        ("offset", section_at),
+        ("bytes", len(data) - section_at),
+    ):
+        put(data, "section", field, value, section)
+    for field, value in (("row_count", rows), ("row_bytes", row_bytes), ("rows_offset", begin)):
+        put(data, "contexts", field, value, section_at)
+    for row, (name, values) in enumerate(sums.items(), 1):
+        at = begin + row * row_bytes
+        put(data, "context", "state", CONSTANTS["context_named"], at)
+        offset = at + FIELDS["context"]["name"][0]
+        data[offset : offset + len(name)] = name
+        for index, value in enumerate(values):
+            put(data, "context", "sums", value, at, index)
     return data
 
 

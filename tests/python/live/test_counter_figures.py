@@ -5,10 +5,10 @@ import os
 import random
 
 import pytest
-from counter_page_bytes import make_page, parse, put, table_at
+from counter_page_bytes import make_page, parse, put, table_at, with_contexts
 from heapwright.live import figures, rates
 from heapwright.live.document import describe_calls
-from heapwright.live.layout import BIN_COUNT, CONSTANTS
+from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS
 from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, HeapFigures, Timings
 from heapwright.model.native import counters_bin_of
@@ -168,3 +168,28 @@ def test_unknown_usable_sizes_are_unknown() -> None:
     assert calls is not None
     assert figures.live_bytes(calls) is None
     assert describe_calls(calls)["usable_bytes"] is None
+
+
+def test_contexts_by_bytes_and_what_is_in_none() -> None:
+    data = make_page(1)
+    for index, calls in ((0, 10), (5, 4)):
+        put(data, "table", "calls", calls, table_at(0), index)
+    for field, value in (("requested_bytes", 1000), ("usable_bytes", 1200)):
+        put(data, "table", field, value, table_at(0))
+    put(data, "timings", "calls", 40, table_at(0) + FIELDS["table"]["making"][0])
+    put(data, "timings", "ns", 4000, table_at(0) + FIELDS["table"]["making"][0])
+    named = {b"job": (3, 2, 90, 96, 1, 50), b"cart": (7, 5, 600, 700, 35, 700), b"idle": (0, 0, 0, 0, 0, 0)}
+    calls = parse(bytes(with_contexts(data, named))).calls
+    assert calls is not None
+    rows = [tuple(row.values()) for row in figures.context_rows(calls)]
+    assert rows == [
+        ("cart", 7, 5, 600, 700, 35, 140),
+        ("job", 3, 2, 90, 96, 1, None),
+        ("", 4, 3, 310, 404, 4, None),
+    ]
+    twice = figures.total([calls, calls._replace(contexts={"job": calls.contexts["job"]})])
+    assert twice.contexts["job"].requested_bytes == 180
+    assert twice.contexts["cart"].requested_bytes == 600
+    assert figures.runs_backwards(figures.difference(twice, calls))
+    assert not figures.runs_backwards(figures.difference(calls, twice))
+    assert figures.context_rows(calls._replace(contexts={})) == []

@@ -8,7 +8,16 @@ import re
 from pathlib import Path
 
 import pytest
-from counter_page_bytes import make_apply_page, make_heap_page, make_page, parse, put, table_at, write
+from counter_page_bytes import (
+    make_apply_page,
+    make_heap_page,
+    make_page,
+    parse,
+    put,
+    table_at,
+    with_contexts,
+    write,
+)
 from heapwright.live import figures, pages
 from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS, bin_edges
@@ -24,7 +33,12 @@ SECTION = CONSTANTS["head_bytes"]
 
 def test_the_document_has_the_offsets_of_the_headers() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    parts = {"Head": "head", "Section of the calls": "calls", "Table of calls": "table"}
+    parts = {
+        "Head": "head",
+        "Section of the calls": "calls",
+        "Table of calls": "table",
+        "Row of a context": "context",
+    }
     for heading, part in parts.items():
         body = text.split(f"## {heading}\n")[1].split("\n## ")[0]
         documented = {
@@ -329,4 +343,29 @@ def test_damaged_rows_of_remedies_are_refused(field: str, value: int) -> None:
     data = make_apply_page()
     put(data, "remedies", field, value, CONSTANTS["head_bytes"])
     with pytest.raises(PageError, match="rows of remedies"):
+        parse(data)
+
+
+def test_contexts_are_read_by_name() -> None:
+    long = b"x" * 120  # without an end
+    data = with_contexts(
+        make_page(), {b"cart": (5, 3, 90, 96, 1, 40), b"a\x1b": (1,), b"a\x1c": (2, 1), long: (7,)}
+    )
+    calls = parse(data).calls
+    assert calls is not None
+    assert calls.contexts == {
+        "cart": (5, 3, 90, 96, 1, 40),
+        "a\ufffd": (3, 1, 0, 0, 0, 0),
+        "x" * 120: (7, 0, 0, 0, 0, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("row_count", 257), ("row_bytes", 8), ("rows_offset", 1 << 31), ("row_count", 9)]
+)
+def test_damaged_rows_of_contexts_are_refused(field: str, value: int) -> None:
+    page = make_page()
+    data = with_contexts(page, {b"cart": (5, 3, 90, 96, 1, 40)})
+    put(data, "contexts", field, value, len(page))
+    with pytest.raises(PageError, match="rows of contexts"):
         parse(data)

@@ -11,7 +11,7 @@ from counter_page_bytes import make_page, parse, put, table_at
 from heapwright.live import collecting, pages
 from heapwright.live.collecting import Collecting, is_collected
 from heapwright.live.layout import CONSTANTS
-from heapwright.live.page import Calls, Page
+from heapwright.live.page import Calls, ContextCalls, Page
 from heapwright.serve import programs
 from heapwright.serve.programs import OTHERS, Program, Programs
 from hypothesis import given
@@ -190,3 +190,20 @@ def test_a_program_is_what_it_says() -> None:
     (one,) = sums.all()
     assert isinstance(one, Program)
     assert one.calls.program == "shop"
+
+
+def test_contexts_go_on_over_restarts_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "MOST_CONTEXTS", 2)
+
+    def named(**requested: int) -> Calls:
+        of_each = {name: ContextCalls(1, 1, size, size, 0, 0) for name, size in requested.items()}
+        return calls(10)._replace(contexts=of_each)
+
+    def told_of_contexts() -> dict[str, int]:
+        return {name: of.requested_bytes for name, of in sums.all()[0].calls.contexts.items()}
+
+    sums = Programs()
+    sums.see({image(1): named(cart=10, item=20, pay=30, help=1)}, (), ())
+    assert told_of_contexts() == {"cart": 10, "item": 20, "(other)": 31}
+    sums.see({image(2): named(cart=1, pay=5)}, [image(1)], ())
+    assert told_of_contexts() == {"cart": 11, "item": 20, "(other)": 36}

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from counter_page_bytes import parse, put
+from counter_page_bytes import parse, put, with_contexts
 from heapwright.live.layout import CONSTANTS, FIELDS
 from heapwright.live.memory import Memory
 from heapwright.live.page import HeapFigures
@@ -118,7 +118,7 @@ def test_the_document_names_the_metrics() -> None:
     suffixes = {metrics.COUNTER: "_total", metrics.INFO: "_info"}
     assert documented == {
         metric.name + suffixes.get(metric.kind, ""): metric.kind
-        for metric in (*metrics.METRICS, *metrics.PROGRAM_METRICS)
+        for metric in (*metrics.METRICS, *metrics.PROGRAM_METRICS, *metrics.CONTEXT_METRICS)
     } | {metrics.UNREAD: "gauge", f"{metrics.PROCESSES}_total": "counter"}
 
 
@@ -126,6 +126,16 @@ def program_of(page: bytearray, processes: int = 3) -> Program:
     calls = parse(bytes(page)).calls
     assert calls is not None
     return Program("shop", processes, calls)
+
+
+def test_contexts_of_a_program_have_a_label() -> None:
+    page = with_contexts(busy_page(), {b"GET /cart": (5, 3, 90, 96, 1, 40), b"job": (1, 1, 7, 8, 0, 0)})
+    samples = samples_of(Look([], [], 0, [program_of(page)]))
+    assert samples[("heap_context_calls_total", "GET /cart")] == 5
+    assert samples[("heap_context_requested_bytes_total", "GET /cart")] == 90
+    assert samples[("heap_context_requested_bytes_total", "job")] == 7
+    assert samples[("heap_context_timed_calls_total", "GET /cart")] == 1
+    assert samples[("heap_context_timed_call_duration_seconds_total", "GET /cart")] == 40e-9
 
 
 def test_sums_of_programs_and_kinds_of_memory_by_hand() -> None:
