@@ -1,6 +1,20 @@
-# Debian's cross compiler and qemu: `make aarch64`.
+# Debian's cross compiler and qemu: `make aarch64`. HEAPWRIGHT_AARCH64_ROOT: a Debian of that processor with the
+# libraries (tools/run_aarch64.py --make-root), for all; without it there are the heap and the parts.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu)
+set(root $ENV{HEAPWRIGHT_AARCH64_ROOT})
+if(root)
+  set(CMAKE_SYSROOT ${root})
+  set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+  set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+  set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+  set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+  set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+  set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
+  set(ENV{PKG_CONFIG_LIBDIR} ${root}/usr/lib/aarch64-linux-gnu/pkgconfig:${root}/usr/share/pkgconfig)
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;${root})
+else()
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu)
+endif()

@@ -8,6 +8,7 @@ includes, which no include shows. The functions of a class may stand in several.
 import re
 from pathlib import Path
 
+PROCESSOR = re.compile("_(?:x86_64|aarch64)$")  # a header may have one file for each
 COMMENT = re.compile(r"//.*")
 UNNAMED = re.compile(r"^namespace \{\n.*?^\}", re.MULTILINE | re.DOTALL)
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
@@ -37,7 +38,8 @@ def check_definitions(root: Path) -> list[str]:
         for function in DEFINED.findall(UNNAMED.sub("", text)):
             declared_in = headers.get((namespace_of(text), function), set())
             names = {header.relative_to(root).as_posix() for header in declared_in}
-            if names and path.with_suffix(".hpp") not in declared_in and not names & SEVERAL.keys():
+            header = path.with_name(PROCESSOR.sub("", path.stem) + ".hpp")
+            if names and header not in declared_in and not names & SEVERAL.keys():
                 where = " and ".join(sorted(names))
                 name = path.relative_to(root).as_posix()
                 problems[f"{name}: defines {function}, declared in {where}"] = None

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-// CRC-32C (Castagnoli), the checksum of the trace format: by the SSE4.2 instruction if available, by table
-// otherwise.
+// CRC-32C (Castagnoli), the checksum of the trace format: by the processor's instruction (SSE4.2, Armv8's
+// optional CRC32) if available, by table otherwise.
 #pragma once
 
+#if defined(__x86_64__)
 #include <nmmintrin.h>
+#else
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#endif
 
 #include <array>
 #include <cstddef>
@@ -13,6 +18,14 @@
 namespace heapwright::base {
 
 namespace crc32c_detail {
+
+#if defined(__x86_64__)
+#define HEAPWRIGHT_CRC32C_TARGET "sse4.2"
+inline bool has_instruction() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
+#else
+#define HEAPWRIGHT_CRC32C_TARGET "+crc"
+inline bool has_instruction() noexcept { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
+#endif
 
 constexpr std::array<std::uint32_t, 256> make_table() noexcept {
   constexpr std::uint32_t reflected_polynomial = 0x82f63b78U;
@@ -39,10 +52,10 @@ inline std::uint32_t crc32c_by_table(const void* data, std::size_t bytes, std::u
   return ~state;
 }
 
-__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(const void* data,
-                                                                             std::size_t bytes,
-                                                                             std::uint32_t crc = 0) noexcept {
+__attribute__((target(HEAPWRIGHT_CRC32C_TARGET))) inline std::uint32_t crc32c_by_instruction(
+    const void* data, std::size_t bytes, std::uint32_t crc = 0) noexcept {
   const auto* at = static_cast<const std::uint8_t*>(data);
+#if defined(__x86_64__)
   std::uint64_t state = ~crc;
   for (; bytes >= 8; bytes -= 8, at += 8) {
     std::uint64_t word;
@@ -51,11 +64,20 @@ __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(con
   }
   auto narrow = static_cast<std::uint32_t>(state);
   for (; bytes > 0; --bytes, ++at) narrow = _mm_crc32_u8(narrow, *at);
+#else
+  std::uint32_t narrow = ~crc;
+  for (; bytes >= 8; bytes -= 8, at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    narrow = __crc32cd(narrow, word);
+  }
+  for (; bytes > 0; --bytes, ++at) narrow = __crc32cb(narrow, *at);
+#endif
   return ~narrow;
 }
 
 inline std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t crc = 0) noexcept {
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  static const bool has_instruction = crc32c_detail::has_instruction();
   return has_instruction ? crc32c_by_instruction(data, bytes, crc) : crc32c_by_table(data, bytes, crc);
 }
 

@@ -14,6 +14,7 @@
 
 #include "collect/allocator_marks.hpp"
 #include "collect/elf_calls.hpp"
+#include "collect/own_processor.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -176,8 +177,8 @@ ElfFacts inspect_elf(int file) {
   GElf_Ehdr header;
   if (elf == nullptr || gelf_getehdr(elf.get(), &header) == nullptr) return facts;
   facts.is_readable = header.e_type == ET_EXEC || header.e_type == ET_DYN;
-  facts.is_x86_64 = header.e_machine == EM_X86_64;
-  if (!facts.is_readable || !facts.is_x86_64 || !facts.is_64_bit) return facts;
+  facts.is_of_own_processor = header.e_machine == own_machine;
+  if (!facts.is_readable || !facts.is_of_own_processor || !facts.is_64_bit) return facts;
   Inspection found{facts, {}, ElfCalls(elf.get(), file), false};
   inspect_segments(elf.get(), file, found);
   inspect_sections(elf.get(), found);

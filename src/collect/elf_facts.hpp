@@ -12,7 +12,7 @@ struct ElfFacts {
   bool is_elf = false;
   bool is_readable = false;  // the headers are valid
   bool is_64_bit = false;
-  bool is_x86_64 = false;
+  bool is_of_own_processor = false;
   std::string interpreter = {};  // PT_INTERP; empty: static
   std::string sanitizer = {};    // "AddressSanitizer", ...; empty: none
   bool defines_malloc = false;

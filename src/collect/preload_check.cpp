@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "collect/elf_facts.hpp"
+#include "collect/own_processor.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -60,7 +61,9 @@ std::string judge(int file, std::uint32_t user_id) {
   }
   const ElfFacts facts = inspect_elf(file);
   if (!facts.is_elf) return "";
-  if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) return "it is not a 64-bit x86 program";
+  if (!facts.is_64_bit || (facts.is_readable && !facts.is_of_own_processor)) {
+    return "it is not a 64-bit program for " + std::string(own_processor);
+  }
   if (facts.is_readable && facts.interpreter.empty() && !facts.is_loader()) {
     if (facts.runtime == "Go" && !facts.defines_malloc) {
       return "it is a Go program without C code: it makes no heap calls";

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "collect/elf_facts.hpp"
+#include "collect/own_processor.hpp"
 #include "collect/unseen_allocators.hpp"
 
 namespace heapwright::collect {
@@ -240,17 +241,18 @@ class Check {
   bool judge(const std::string& path, const ElfFacts& facts) {
     std::string reason;
     result_.is_static = facts.interpreter.empty() && facts.sanitizer.empty() && !is_under_loader_;
-    if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) {
-      reason =
-          " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
+    if (!facts.is_64_bit || (facts.is_readable && !facts.is_of_own_processor)) {
+      const std::string processor(own_processor);
+      reason = " is built for another processor; this heapwright records 64-bit programs for " + processor +
+               ", so build it for that";
     } else if (!facts.is_readable) {
       reason = " is a damaged program file; build or install it again";
     } else if (facts.interpreter.empty() && facts.runtime == "Go" && !facts.defines_malloc) {
       reason = pure_go;
     } else if (facts.interpreter.empty() && way_ == Way::preloaded) {
-      reason =
-          " is linked statically, so no library can be preloaded; record it with --patch, or link it "
-          "dynamically (without -static)";
+      reason = std::string(" is linked statically, so no library can be preloaded; ") +
+               (can_attach ? "record it with --patch, or link it" : "link it") +
+               " dynamically (without -static)";
     } else if (!facts.sanitizer.empty()) {
       reason =
           " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstddef>
+
 #include "platform/sanitized.hpp"
 
 namespace heapwright::platform {
@@ -45,6 +47,17 @@ inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d 
 template <typename T>
 inline long raw_argument(T* pointer) noexcept {
   return reinterpret_cast<long>(pointer);
+}
+
+// As readlink(2), which aarch64 has no call of.
+inline long read_link(const char* link, char* to, std::size_t bytes) noexcept {
+#if defined(SYS_readlink)
+  return raw_syscall(SYS_readlink, raw_argument(link), raw_argument(to), static_cast<long>(bytes));
+#else
+  constexpr long from_current_folder = -100;  // AT_FDCWD
+  return raw_syscall(SYS_readlinkat, from_current_folder, raw_argument(link), raw_argument(to),
+                     static_cast<long>(bytes));
+#endif
 }
 
 }  // namespace heapwright::platform

@@ -135,6 +135,6 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] Syscall* heapwright_next_sys
 }
 
 // Some calls return twice, or on another stack.
-HEAPWRIGHT_TAIL_CALL("syscall", "heapwright_next_syscall", "");
+HEAPWRIGHT_TAIL_CALL("syscall", "heapwright_next_syscall", HEAPWRIGHT_NO_CHANGE);
 
 }  // namespace heapwright::record

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "record/enter.hpp"
 
+#include <sys/auxv.h>
+
 #include <atomic>
 #include <cstring>
 
@@ -141,13 +143,23 @@ void classify_nested(ThreadRecorder& thread, const void* frame) noexcept {
   return claim_lane();
 }
 
-// Of a signal handler that libc installed: "mov $15, %rax; syscall", to which the handler returns.
+// Of a signal handler that libc installed: where it returns to.
+#if defined(__aarch64__)
 bool is_signal_return(std::uintptr_t word) noexcept {
+  constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #139; svc #0
+  constexpr std::uintptr_t least_bytes = 4096;                // of the kernel's object
+  const std::uintptr_t kernel_code = getauxval(AT_SYSINFO_EHDR);
+  if (kernel_code == 0 || word - kernel_code > least_bytes - sizeof code) return false;
+  return std::memcmp(reinterpret_cast<const void*>(word), code, sizeof code) == 0;
+}
+#else
+bool is_signal_return(std::uintptr_t word) noexcept {  // mov $15, %rax; syscall
   constexpr unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   const auto* begin = reinterpret_cast<const unsigned char*>(word);
   return is_call_of_libc(begin) && is_call_of_libc(begin + sizeof code) &&
          std::memcmp(begin, code, sizeof code) == 0;
 }
+#endif
 
 }  // namespace
 

@@ -85,8 +85,7 @@ HEAPWRIGHT_HOOK int fexecve(int file, char* const arguments[], char* const envir
     if (file >= scale || scale == 1) link[length++] = static_cast<char>('0' + file / scale % 10);
   }
   char path[sizeof session::StartEntry::program] = "";
-  const long bytes = platform::raw_syscall(SYS_readlink, platform::raw_argument(link),
-                                           platform::raw_argument(path), sizeof path - 1);
+  const long bytes = platform::read_link(link, path, sizeof path - 1);
   path[bytes > 0 ? bytes : 0] = '\0';
   return exec_recorded(path, environment,
                        [=](char* const* extended) { return real_execs.file(file, arguments, extended); });

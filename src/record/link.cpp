@@ -129,7 +129,7 @@ void write_executable(ProcessBlock& block) noexcept {
   if (is_by_loader && std::strchr(program_invocation_name, '/') != nullptr) {
     return write_absolute(to, room, program_invocation_name);
   }
-  const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"), raw_argument(to), room - 1);
+  const long length = platform::read_link("/proc/self/exe", to, room - 1);
   to[length > 0 ? length : 0] = '\0';
 }
 

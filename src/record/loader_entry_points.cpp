@@ -45,7 +45,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlmope
   return next;
 }
 
-HEAPWRIGHT_TAIL_CALL("dlmopen", "heapwright_next_dlmopen", "mov %edx, %esi\n");
+HEAPWRIGHT_TAIL_CALL("dlmopen", "heapwright_next_dlmopen", HEAPWRIGHT_SECOND_IS_THIRD);
 
 // The program can use a library it opened only after its first dlsym, so this is the moment to bind it. The
 // real dlsym sees the program's call, as with dlopen; the recorder's own lookups also come through here.
@@ -59,7 +59,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlsym(
   return next;
 }
 
-HEAPWRIGHT_TAIL_CALL("dlsym", "heapwright_next_dlsym", "");
+HEAPWRIGHT_TAIL_CALL("dlsym", "heapwright_next_dlsym", HEAPWRIGHT_NO_CHANGE);
 
 HEAPWRIGHT_HOOK int dlclose(void* handle) noexcept {
   if (real.dlclose == nullptr) real.dlclose = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));

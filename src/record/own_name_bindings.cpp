@@ -16,6 +16,16 @@ namespace {
 
 using platform::raw_syscall;
 
+#if defined(__aarch64__)
+constexpr auto jump_slot = R_AARCH64_JUMP_SLOT;
+constexpr auto global_data = R_AARCH64_GLOB_DAT;
+constexpr auto absolute = R_AARCH64_ABS64;
+#else
+constexpr auto jump_slot = R_X86_64_JUMP_SLOT;
+constexpr auto global_data = R_X86_64_GLOB_DAT;
+constexpr auto absolute = R_X86_64_64;
+#endif
+
 constexpr std::uintptr_t page_mask = ~std::uintptr_t{4095};
 
 // State at the last look: the loader's counts of objects loaded and unloaded.
@@ -128,7 +138,7 @@ const OwnName* find_own_name(const char* name) noexcept {
 void point_entries(const LoadedSymbols& object, std::span<const Elf64_Rela> relocations) noexcept {
   for (const Elf64_Rela& relocation : relocations) {
     const auto type = ELF64_R_TYPE(relocation.r_info);
-    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+    if (type != jump_slot && type != global_data && type != absolute) continue;
     const OwnName* own =
         find_own_name(object.strings + object.symbols[ELF64_R_SYM(relocation.r_info)].st_name);
     if (own == nullptr || *own->next == nullptr) continue;

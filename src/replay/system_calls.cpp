@@ -32,6 +32,7 @@ struct Action {
 
 thread_local SystemCalls::OfLane* own = nullptr;
 
+#if defined(__x86_64__)
 std::size_t kind_of(long number) noexcept {
   switch (number) {
     case SYS_mmap:
@@ -79,13 +80,14 @@ void make_the_call(int, siginfo_t*, void* context) {
   sum.ns += figures::now_ns() - begin_ns;
   own->selector = is_handed_over;
 }
+#endif
 
 }  // namespace
 
 SystemCalls::SystemCalls(std::size_t lanes) : lanes_(lanes) {
-#ifdef __SANITIZE_THREAD__
-  return;  // ThreadSanitizer's own calls would be redirected, to a handler that it delays
-#endif
+#if defined(__SANITIZE_THREAD__)
+  return;                  // ThreadSanitizer's own calls would be redirected, to a handler that it delays
+#elif defined(__x86_64__)  // other kernels do not redirect system calls
   struct sigaction action {};
   action.sa_sigaction = make_the_call;
   action.sa_flags = SA_SIGINFO;
@@ -97,6 +99,7 @@ SystemCalls::SystemCalls(std::size_t lanes) : lanes_(lanes) {
   }
   restorer_ = known.restorer;
   is_known_ = restorer_ != 0;
+#endif
 }
 
 SystemCalls::~SystemCalls() {

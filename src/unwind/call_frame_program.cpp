@@ -75,6 +75,10 @@ class Machine {
       case 0x12:
       case 0x13:
         return define_cfa(opcode, program);
+#if defined(__aarch64__)
+      case 0x2d:
+        return true;  // AARCH64_negate_ra_state: the return address is signed, see code_address()
+#endif
       case 0x2e:
         program.read_uleb();
         return true;  // GNU_args_size

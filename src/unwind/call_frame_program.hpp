@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs a DWARF call frame program (CIE, then FDE) up to one address and keeps the rules for a caller's return
-// address, stack pointer and RBP.
+// address, stack pointer and RBP (on aarch64 x29).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,16 @@
 
 namespace heapwright::unwind {
 
-// DWARF register numbers on x86-64.
+// DWARF register numbers.
+#if defined(__aarch64__)
+inline constexpr std::uint64_t register_rbp = 29;
+inline constexpr std::uint64_t register_rsp = 31;
+inline constexpr std::uint64_t register_return_address = 30;
+#else
 inline constexpr std::uint64_t register_rbp = 6;
 inline constexpr std::uint64_t register_rsp = 7;
 inline constexpr std::uint64_t register_return_address = 16;
+#endif
 
 struct Expression {
   const std::uint8_t* bytes = nullptr;
@@ -47,8 +53,8 @@ struct FrameDescription {
   ByteCursor program{nullptr, nullptr};
 };
 
-// Computes the row that covers `target_pc`. False if the program is malformed or uses features that x86-64
-// compilers do not emit.
+// Computes the row that covers `target_pc`. False if the program is malformed or uses features that compilers
+// do not emit.
 bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc,
                             FrameRow& row) noexcept;
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "platform/clock.hpp"
+#include "platform/pause.hpp"
 #include "platform/raw_syscall.hpp"
 #include "unwind/interpreter.hpp"
 #include "unwind/program_headers.hpp"
@@ -171,7 +172,7 @@ void retire(const Tables& tables, ModuleEntry& entry) {
 // listed twice.
 void wait_until_written(const ModuleEntry& entry) {
   for (int i = 0; i < 2000 && entry.state.load(std::memory_order_acquire) == module_being_written; ++i) {
-    __builtin_ia32_pause();
+    platform::pause();
   }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/node_table.hpp"
 
+#if defined(__x86_64__)
 #include <emmintrin.h>
+#endif
 
 #include <bit>
 
@@ -29,6 +31,7 @@ std::uint64_t scramble(std::uint64_t value) {
 // The slots of one line that hold `word`, bit 2n for slot n. A 16-byte load may see its two slots at
 // different times, but never half a slot.
 [[gnu::always_inline]] inline std::uint32_t slots_holding(const session::NodeWord* line, std::uint64_t word) {
+#if defined(__x86_64__)
   const auto* pairs = reinterpret_cast<const __m128i*>(line);
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
   const auto equal_halves = [&](int pair) { return _mm_cmpeq_epi32(_mm_load_si128(pairs + pair), wanted); };
@@ -36,6 +39,13 @@ std::uint64_t scramble(std::uint64_t value) {
                                          _mm_packs_epi32(equal_halves(2), equal_halves(3)));
   const auto bits = static_cast<std::uint32_t>(_mm_movemask_epi8(halves));
   return bits & bits >> 1 & 0x5555;
+#else
+  std::uint32_t bits = 0;
+  for (std::uint32_t slot = 0; slot < line_slots; ++slot) {
+    bits |= static_cast<std::uint32_t>(line[slot].load(std::memory_order_relaxed) == word) << 2 * slot;
+  }
+  return bits;
+#endif
 }
 
 constexpr std::uint32_t line_is_full = ~0U;

@@ -19,7 +19,13 @@ std::uint64_t own_thread_state(const Interpreter& in) {
   const std::uint64_t ending = load_word(in.runtime + in.layout.finalizing);
   if (ending != 0 && ending != state) return 0;
   const auto self = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
-  return load_word(state + in.layout.thread_id) == self ? state : 0;
+  const std::uint64_t thread = load_word(state + in.layout.thread_id);  // pthread_self()
+#if defined(__aarch64__)
+  constexpr std::uint64_t most_descriptor_bytes = 8192;  // which ends at the thread pointer
+  return self - thread < most_descriptor_bytes ? state : 0;
+#else
+  return thread == self ? state : 0;
+#endif
 }
 
 // One chain of native and Python frames.

@@ -5,7 +5,10 @@
 //   bits 0-2 type   3-4 source of the caller's RBP   5-8 traits that follow
 //   from these two   9-31 offset of RBP's slot   32-63 offset of the CFA
 //
-// The return address is always at CFA - 8; code that keeps it elsewhere is `unfollowable`.
+// On x86-64 the return address is always at CFA - 8; code that keeps it elsewhere is `unfollowable`. On
+// aarch64, RBP stands for x29 and RSP for sp, and the upper half has two numbers of words:
+//
+//   bits 32-47 offset of the CFA   48-63 offset of the return address from the CFA
 #pragma once
 
 #include <cstdint>
@@ -14,9 +17,13 @@ namespace heapwright::unwind {
 
 enum class RuleType : std::uint8_t {
   not_evaluated = 0,
-  rsp_offset,    // CFA = RSP + offset
-  rbp_offset,    // CFA = RBP + offset
-  rbp_load,      // CFA = *(RBP + offset): a frame that realigned its stack
+  rsp_offset,  // CFA = RSP + offset
+  rbp_offset,  // CFA = RBP + offset
+#if defined(__aarch64__)
+  link_register,  // CFA = RSP + offset, and x30 has the return address: interrupted before it was saved
+#else
+  rbp_load,  // CFA = *(RBP + offset): a frame that realigned its stack
+#endif
   signal_frame,  // the kernel's saved registers are at RSP
   end,           // has no caller
   unfollowable,  // tables missing (has_no_tables()), or not expressible by these rules
@@ -48,7 +55,24 @@ class Rule {
       : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 |
               traits_of(type, source) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 9) |
-              static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32) {}
+              upper_half(cfa_offset)) {}
+
+#if defined(__aarch64__)
+  constexpr Rule with_return_address_at(std::int64_t offset) const {
+    constexpr std::uint64_t others = (1ULL << 48) - 1;
+    return Rule{(bits_ & others) | static_cast<std::uint64_t>(offset / 8) << 48};
+  }
+  constexpr std::int64_t return_address_offset() const {
+    return (static_cast<std::int64_t>(bits_) >> 48) * 8;
+  }
+  constexpr std::int64_t cfa_offset() const { return (static_cast<std::int64_t>(bits_ << 16) >> 48) * 8; }
+  static constexpr bool word_offset_fits(std::int64_t offset) {
+    return offset % 8 == 0 && offset / 8 == static_cast<std::int16_t>(offset / 8);
+  }
+#else
+  constexpr std::int64_t return_address_offset() const { return -8; }
+  constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
+#endif
 
   // Of code without tables; `type` is unfollowable or no_object.
   static constexpr Rule without_tables(RuleType type, bool has_frame_pointer) {
@@ -78,7 +102,6 @@ class Rule {
   constexpr RbpSource rbp_source() const { return static_cast<RbpSource>(bits_ >> 3 & 3); }
   constexpr std::uint32_t traits() const { return static_cast<std::uint32_t>(bits_) & trait_mask; }
   constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 9; }
-  constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
 
   static constexpr bool rbp_offset_fits(std::int64_t offset) {
     return offset >= -(1 << 22) && offset < (1 << 22);
@@ -88,13 +111,28 @@ class Rule {
   static constexpr std::uint32_t trait_mask = needs_rbp | passes_rbp | is_barrier | by_frame_pointer;
   static constexpr std::int32_t frame_record_bytes = 16;  // the caller's RBP and the return address
 
+#if defined(__aarch64__)
+  static constexpr std::uint64_t upper_half(std::int32_t cfa_offset) {
+    return (static_cast<std::uint64_t>(cfa_offset / 8) & 0xffff) << 32;
+  }
+  static constexpr bool is_by_load(RuleType /*type*/) { return false; }
+  static constexpr bool is_by_link(RuleType type) { return type == RuleType::link_register; }
+#else
+  static constexpr std::uint64_t upper_half(std::int32_t cfa_offset) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32;
+  }
+  static constexpr bool is_by_load(RuleType type) { return type == RuleType::rbp_load; }
+  static constexpr bool is_by_link(RuleType /*type*/) { return false; }
+#endif
+
   static constexpr std::uint32_t traits_of(RuleType type, RbpSource source) {
     std::uint32_t traits = 0;
-    if (type == RuleType::rbp_offset || type == RuleType::rbp_load) traits |= needs_rbp;
+    if (type == RuleType::rbp_offset || is_by_load(type)) traits |= needs_rbp;
     const bool has_no_rule = type == RuleType::unfollowable || type == RuleType::no_object;
     if (has_no_rule && source == RbpSource::cfa_slot) traits |= needs_rbp | by_frame_pointer;
     if (source == RbpSource::unchanged || source == RbpSource::rbp_slot) traits |= passes_rbp;
-    if (type == RuleType::rbp_load || type == RuleType::signal_frame || source == RbpSource::rbp_slot) {
+    if (is_by_load(type) || is_by_link(type) || type == RuleType::signal_frame ||
+        source == RbpSource::rbp_slot) {
       traits |= is_barrier;
     }
     return traits;

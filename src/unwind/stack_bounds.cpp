@@ -24,11 +24,7 @@ constexpr std::uint64_t max_thread_stack_bytes = 1ULL << 30;
 // Pages confirmed in one capture; bounds its time when a frame is huge.
 constexpr std::uint64_t max_extension_pages = 8192;
 
-std::uint64_t thread_pointer() {
-  std::uint64_t value;
-  asm("mov %%fs:0, %0" : "=r"(value));
-  return value;
-}
+std::uint64_t thread_pointer() { return reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()); }
 
 }  // namespace
 
@@ -53,7 +49,8 @@ OwnStack find_own_stack(std::uint64_t stack_pointer, const std::atomic<std::uint
     own.low = own.top;
     return own;
   }
-  // A thread made by the threads library has its control block, pointed to by %fs, at the top of its stack.
+  // A thread made by the threads library has its control block at the top of its stack. The thread pointer
+  // points to it, on aarch64 to its end.
   const std::uint64_t control_block = thread_pointer() & ~7ULL;
   if (stack_pointer >= control_block || control_block - stack_pointer >= max_thread_stack_bytes) return own;
   own.top = control_block;

@@ -37,6 +37,15 @@ inline std::uint64_t load_word(std::uint64_t address) {
   return value;
 }
 
+// A word as a return address: on aarch64 without the signature that it may have in its upper bits.
+inline std::uint64_t code_address(std::uint64_t word) {
+#if defined(__aarch64__)
+  return word & ((1ULL << 48) - 1);
+#else
+  return word;
+#endif
+}
+
 class StackBounds {
  public:
   static constexpr std::uint64_t page_bytes = 4096;

@@ -19,12 +19,26 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
       !point.bounds.load(context + signal_frame_rip_offset, at.key)) {
     return false;
   }
+#if defined(__aarch64__)
+  if (!point.bounds.load(context + signal_frame_link_offset, at.link)) return false;
+#endif
   at.pc_slot = context + signal_frame_rip_offset;
   if (!is_program_address(at.key)) return false;
   at.key |= session::pc_key_exact;
   point.bounds.enter(own, at.sp - red_zone_bytes);
   return true;
 }
+
+#if defined(__aarch64__)
+void step_by_link(WalkPoint& point, Rule rule) {
+  Registers& at = point.at;
+  const bool is_interrupted = (at.key & session::pc_key_exact) != 0;
+  at.pc_slot = 0;
+  at.key = code_address(at.link);
+  at.sp += static_cast<std::uint64_t>(rule.cfa_offset());
+  if (is_interrupted && is_program_address(at.key)) point.result = StepResult::caller;
+}
+#endif
 
 // A frame record farther above the stack pointer is not that of a function that is running.
 constexpr std::uint64_t max_frame_bytes = 1 << 20;
@@ -151,10 +165,15 @@ void step_by_known_record(WalkPoint& point) noexcept {
 }
 
 [[gnu::cold]] WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept {
-  std::uint64_t cfa = 0;
   point.result = StepResult::unfollowable;
   switch (rule.type()) {
+#if defined(__aarch64__)
+    case RuleType::link_register:
+      step_by_link(point, rule);
+      return point;
+#else
     case RuleType::rbp_load: {
+      std::uint64_t cfa = 0;
       const std::uint64_t slot = point.at.rbp + static_cast<std::uint64_t>(rule.cfa_offset());
       point.at.pc_slot = 0;
       if (!point.bounds.load(slot, cfa)) return point;
@@ -162,6 +181,7 @@ void step_by_known_record(WalkPoint& point) noexcept {
       step_to(point, rule, cfa);
       return point;
     }
+#endif
     case RuleType::signal_frame:
       if (step_through_signal(point, own)) point.result = StepResult::caller;
       return point;

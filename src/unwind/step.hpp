@@ -16,6 +16,9 @@ struct Registers {
   std::uint64_t sp;
   std::uint64_t rbp;
   std::uint64_t pc_slot;  // where key was loaded from; 0 = unknown
+#if defined(__aarch64__)
+  std::uint64_t link = 0;  // x30, known after a signal frame
+#endif
 };
 
 enum class StepResult : std::uint8_t {
@@ -41,13 +44,19 @@ WalkPoint step_rare(WalkPoint point, OwnStack& own, Rule rule) noexcept;
 // As step().
 void step_by_known_record(WalkPoint& point) noexcept;
 
-inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 47) - 4096; }
+#if defined(__aarch64__)
+inline constexpr unsigned address_bits = 48;
+#else
+inline constexpr unsigned address_bits = 47;
+#endif
+inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << address_bits) - 4096; }
 
 // Moves to the caller whose stack pointer is `cfa`.
 [[gnu::always_inline]] inline void step_to(WalkPoint& point, Rule rule, std::uint64_t cfa) {
   Registers& at = point.at;
   std::uint64_t pc;
-  if (cfa <= at.sp || !point.bounds.load(cfa - 8, pc)) [[unlikely]] {
+  const std::uint64_t pc_slot = cfa + static_cast<std::uint64_t>(rule.return_address_offset());
+  if (cfa <= at.sp || !point.bounds.load(pc_slot, pc)) [[unlikely]] {
     at.pc_slot = 0;
     point.result = StepResult::unfollowable;
     return;
@@ -59,9 +68,10 @@ inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 4
     const std::uint64_t slot = base + static_cast<std::uint64_t>(rule.rbp_offset());
     if (rule.rbp_source() == RbpSource::lost || !point.bounds.load(slot, at.rbp)) at.rbp = 0;
   }
+  pc = code_address(pc);
   at.key = pc;
   at.sp = cfa;
-  at.pc_slot = cfa - 8;
+  at.pc_slot = pc_slot;
   if (is_program_address(pc)) [[likely]] {
     return;
   }

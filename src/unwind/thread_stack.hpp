@@ -5,7 +5,9 @@
 // A frame is identified by (key, sp): its pc and the value of RSP there, which is the CFA of the frame it
 // called. So for neighbours i (caller) and i + 1:
 //
-//   return address slot of i + 1 = frames[i].sp - 8, and it holds frames[i].key
+//   return address slot of i + 1 = frames[i].pc_slot(), and it holds frames[i].key
+//
+// On x86-64 that is frames[i].sp - 8. Code of aarch64 saves the return address where it likes, maybe signed.
 //
 // Reuse relies on this induction: if a walk reaches the state of frames[j], and each memory word that led
 // from there to the root still holds its value, a full walk would find frames[j - 1] .. frames[0] again.
@@ -66,8 +68,15 @@ struct Frame {
   std::uint64_t rbp;
   std::uint32_t node;
   FrameFacts facts;
+#if defined(__aarch64__)
+  std::uint64_t return_slot;
+  std::uint64_t pc_slot() const { return return_slot; }
+  void set_pc_slot(std::uint64_t slot) { return_slot = slot; }
+#else
+  std::uint64_t pc_slot() const { return sp - 8; }
+  void set_pc_slot(std::uint64_t /*slot*/) {}
+#endif
 };
-static_assert(sizeof(Frame) == 32);
 
 struct SavedWord {
   std::uint64_t slot;
@@ -121,12 +130,12 @@ struct ThreadStack {
 #pragma GCC unroll 4
   while (frame != stack.frames()) {
     --frame;
-    if (load_word(frame->sp - 8) != frame->key) [[unlikely]] {
+    if (code_address(load_word(frame->pc_slot())) != frame->key) [[unlikely]] {
       return static_cast<std::uint32_t>(frame - stack.frames()) + 1;
     }
   }
   std::uint64_t difference = 0;
-  if (stack.root.slot != 0) difference = load_word(stack.root.slot) ^ stack.root.value;
+  if (stack.root.slot != 0) difference = code_address(load_word(stack.root.slot)) ^ stack.root.value;
   const std::uint32_t saved_count = stack.frames()[match].facts.saved_rbp_count();
   for (std::uint32_t i = 0; i < saved_count; ++i) {
     difference |= load_word(stack.saved_rbp[i].slot) ^ stack.saved_rbp[i].value;

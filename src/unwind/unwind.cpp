@@ -46,8 +46,8 @@ std::uint32_t bounded_frames(std::uint32_t wanted) {
     if (!is_same_frame(caller, point.at.key, point.at.sp, point.at.rbp)) return i;
   }
   std::uint64_t value = 0;
-  const bool is_root_same =
-      stack.root.slot == 0 || (point.bounds.load(stack.root.slot, value) && value == stack.root.value);
+  const bool is_root_same = stack.root.slot == 0 || (point.bounds.load(stack.root.slot, value) &&
+                                                     code_address(value) == stack.root.value);
   return is_root_same ? 0 : 1;
 }
 
@@ -117,6 +117,7 @@ class Walk {
     frame.key = point_.at.key;
     frame.sp = point_.at.sp;
     frame.rbp = point_.at.rbp;
+    frame.set_pc_slot(point_.at.pc_slot);
     const std::uint32_t own = point_.bounds.is_own() ? FrameFacts::on_own_stack : 0;
     frame.facts = FrameFacts(known.number, 0, known.rule.traits() << FrameFacts::trait_shift | own);
   }
@@ -161,6 +162,7 @@ class Walk {
       to->rbp = from->rbp;
       to->node = node;
       to->facts = facts;
+      to->set_pc_slot(from->pc_slot());
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     stack_.depth = static_cast<std::uint32_t>(to - stack_.frames());
@@ -253,10 +255,37 @@ class Walk {
   return walk(tables, stack, start, splice_limit);
 }
 
+#if defined(__aarch64__)
+// A frame record does not tell where its frame ends. So a walk begins at the caller of capture(), in the
+// recorder, and goes on by rule until it has left the hook.
+Registers registers_at(const Tables& tables, ThreadStack& stack, const void* hook_frame,
+                       const Registers& captured_at) {
+  constexpr int most_own_frames = 8;
+  const auto hook = reinterpret_cast<std::uint64_t>(hook_frame);
+  WalkPoint point{captured_at, {}, StepResult::caller};
+  point.bounds.enter(stack.own, point.at.sp);
+  for (int i = 0; i < most_own_frames && point.at.sp <= hook && point.result == StepResult::caller; ++i) {
+    const KnownPc known = find_pc(tables, point.at.key);
+    if (known.number == KnownPc::table_is_full) break;
+    step(point, stack.own, known.rule);
+  }
+  if (point.at.sp > hook && point.result == StepResult::caller) return point.at;
+  return {code_address(load_word(hook + 8)), hook + 16, load_word(hook), hook + 8};
+}
+
+#define HEAPWRIGHT_REGISTERS_AT(tables, stack, hook_frame)                                  \
+  registers_at(tables, stack, hook_frame,                                                   \
+               {code_address(reinterpret_cast<std::uint64_t>(__builtin_return_address(0))), \
+                reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()),                     \
+                load_word(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))), 0})
+#else
 Registers registers_at(const void* hook_frame) {
   const auto frame = reinterpret_cast<std::uint64_t>(hook_frame);
   return {load_word(frame + 8), frame + 16, load_word(frame), 0};
 }
+
+#define HEAPWRIGHT_REGISTERS_AT(tables, stack, hook_frame) registers_at(hook_frame)
+#endif
 
 void forget_other_epoch(ThreadStack& stack, std::uint32_t epoch) {
   if (stack.epoch == (epoch & ~epoch_with_interpreter)) return;
@@ -277,7 +306,7 @@ void forget_other_epoch(ThreadStack& stack, std::uint32_t epoch) {
 }  // namespace
 
 std::size_t thread_stack_bytes() noexcept {
-  static_assert(sizeof(ThreadStack) <= 12 * 1024);
+  static_assert(sizeof(ThreadStack) <= 14 * 1024);
   return sizeof(ThreadStack);
 }
 
@@ -292,7 +321,7 @@ ThreadStack* begin_thread(const Tables& tables, void* memory, void* python_memor
 }
 
 std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept {
-  const Registers start = registers_at(hook_frame);
+  const Registers start = HEAPWRIGHT_REGISTERS_AT(tables, stack, hook_frame);
   const std::uint32_t epoch = module_epoch();
   if (stack.epoch != epoch) [[unlikely]] {
     if ((epoch & epoch_with_interpreter) != 0) return capture_with_python(tables, stack, start, epoch);
@@ -304,7 +333,7 @@ std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook
 
 std::uint32_t capture_native(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept {
   forget_other_epoch(stack, module_epoch());
-  return walk_or_reuse(tables, stack, registers_at(hook_frame));
+  return walk_or_reuse(tables, stack, HEAPWRIGHT_REGISTERS_AT(tables, stack, hook_frame));
 }
 
 void forget_unloaded(const Tables& tables) noexcept { retire_unloaded_modules(tables); }

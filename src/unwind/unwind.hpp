@@ -30,7 +30,7 @@ namespace heapwright::unwind {
 // What capture() keeps per thread between calls. All zero is a valid initial state. Stored in
 // Lane::recorder_state.
 struct ThreadStack;
-std::size_t thread_stack_bytes() noexcept;  // <= 12 KiB
+std::size_t thread_stack_bytes() noexcept;  // <= 14 KiB
 
 // Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread. `python_memory`:
 // python_stack_bytes (unwind/python_frames.hpp), not touched without a CPython; nullptr: stacks have no

@@ -102,13 +102,12 @@ TEST_F(ProgramCheckTest, RefusesOtherProcessors) {
   std::string other = bytes;
   other[18] = static_cast<char>(183);  // e_machine: AArch64
   const std::string arm = write("arm", other);
-  EXPECT_EQ(
-      refusal(arm),
-      "'" + arm +
-          "' is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64");
+  EXPECT_EQ(refusal(arm), "'" + arm +
+                              "' is built for another processor; this heapwright records 64-bit programs for "
+                              "x86-64, so build it for that");
   other = bytes;
   other[4] = 1;  // ELFCLASS32
-  EXPECT_TRUE(refusal(write("narrow", other)).ends_with("so build it for x86-64"));
+  EXPECT_TRUE(refusal(write("narrow", other)).ends_with("so build it for that"));
 }
 
 TEST_F(ProgramCheckTest, NamesAllocatorsItCannotSee) {

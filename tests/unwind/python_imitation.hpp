@@ -336,7 +336,7 @@ class PythonFrames : public ::testing::TestWithParam<Layout> {
   Loop* inner = nullptr;
   std::uint64_t* own_cframe = nullptr;  // of the innermost loop
   ThreadStack* stack = nullptr;
-  alignas(64) unsigned char memory[12 * 1024] = {};
+  alignas(64) unsigned char memory[14 * 1024] = {};
   alignas(64) unsigned char python_memory[python_stack_bytes] = {};
 };
 

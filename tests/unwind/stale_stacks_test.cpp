@@ -75,7 +75,7 @@ class StaleStacks : public ::testing::Test {
     thread_stack = begin_thread(process_.tables(), memory_.data());
   }
   TestProcess process_;
-  alignas(64) std::array<unsigned char, 12 * 1024> memory_{};
+  alignas(64) std::array<unsigned char, 14 * 1024> memory_{};
 };
 
 // Both libraries have the same code at the same place: every word of the

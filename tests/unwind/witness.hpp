@@ -3,6 +3,7 @@
 // at the same place.
 #pragma once
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -99,7 +100,7 @@ inline void decode(session::ProcessBlock& block, std::uint32_t node, Stack& stac
 }
 
 struct ThreadState {
-  alignas(64) unsigned char memory[12 * 1024] = {};
+  alignas(64) unsigned char memory[14 * 1024] = {};
   ThreadStack* stack = nullptr;
   std::uint64_t process_number = 0;
   Stack ours;
@@ -132,11 +133,22 @@ inline void print_difference(const Stack& ours, const Stack& theirs) {
   }
 }
 
+// The kernel's own object has no tables on aarch64: both end where it was interrupted, and we say so.
+#if defined(__aarch64__)
+inline bool ends_in_kernel_code(const Stack& ours) {
+  constexpr std::uint64_t kernel_code_bytes = 4096;
+  const std::uint64_t last = ours.count == 0 ? 0 : ours.pcs[ours.count - 1];
+  return ours.mark == session::mark_no_tables && last - getauxval(AT_SYSINFO_EHDR) < kernel_code_bytes;
+}
+#else
+inline bool ends_in_kernel_code(const Stack& /*ours*/) { return false; }
+#endif
+
 // theirs[0] is the hook itself, which captures leave out.
 inline bool is_same_stack(const Stack& ours, const Stack& theirs, std::uint32_t max_frames) {
   const std::uint32_t depth = theirs.count - 1;
   const bool is_cut = depth > max_frames;
-  if (ours.is_table_full || ours.is_truncated != is_cut) return false;
+  if (ours.is_table_full || (ours.is_truncated != is_cut && !ends_in_kernel_code(ours))) return false;
   if (is_cut != (ours.mark == session::mark_too_deep) || ours.by_frame_pointer != 0) return false;
   if (ours.count != (is_cut ? max_frames : depth)) return false;
   return std::memcmp(ours.pcs, theirs.pcs + 1, ours.count * sizeof ours.pcs[0]) == 0;
