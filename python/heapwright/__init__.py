@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heapwright.contexts import context
     from heapwright.model import Facts, Filter, SiteOptions, Trace, TraceError
 
     __version__: str
@@ -23,6 +24,8 @@ def __getattr__(name: str) -> Any:
     """Imports on first use: `heapwright record` needs nothing of this."""
     if name in _OF_MODEL:
         return getattr(import_module("heapwright.model"), name)
+    if name == "context":
+        return import_module("heapwright.contexts").context
     if name == "notebook":
         return import_module("heapwright.notebook")
     if name == "__version__":
@@ -52,4 +55,4 @@ def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> "Tr
     return Trace(path, debug_root)
 
 
-__all__ = ["Facts", "Filter", "SiteOptions", "Trace", "TraceError", "__version__", "open"]
+__all__ = ["Facts", "Filter", "SiteOptions", "Trace", "TraceError", "__version__", "context", "open"]

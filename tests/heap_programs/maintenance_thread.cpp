@@ -79,7 +79,26 @@ void check_stack(int id) {
   REQUIRE(behind.begin == found.end && std::strcmp(behind.rights, "---p") == 0);
 }
 
+unsigned long seccomp_mode_of(int id) {
+  std::FILE* status = open_of_thread(id, "status");
+  char line[512];
+  unsigned long mode = 0;
+  while (std::fgets(line, sizeof line, status) != nullptr) std::sscanf(line, "Seccomp: %lu", &mode);
+  std::fclose(status);
+  return mode;
+}
+
+// Its filter is the last that it takes on; beside other work it may not have run yet.
+void await_filter(int id) {
+  const std::time_t end = std::time(nullptr) + 100;
+  while (seccomp_mode_of(id) == 0) {
+    REQUIRE(std::time(nullptr) < end);
+    usleep(1000);
+  }
+}
+
 void check_status(int id) {
+  await_filter(id);
   std::FILE* status = open_of_thread(id, "status");
   char line[512];
   int seen = 0;
@@ -138,6 +157,7 @@ int main() {
   make_memory_wait();
   const int id = other_thread();
   REQUIRE(id != 0);
+  await_filter(id);
   check_stack(id);
   check_status(id);
   // It gives back for at least a tenth of a second, and then lingers, as the next memory may soon come.

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,33 @@ def test_other_ways_of_recording_have_contexts(record: Record, options: list[str
     assert found.keys() == SERVED.keys()
     if "--sample" not in options:
         assert found == SERVED
+
+
+PYTHON = """
+import threading, heapwright
+
+def work(name):
+    with heapwright.context(name):
+        kept = [bytearray(5000) for _ in range(100)]
+        with heapwright.context("inner"):
+            kept += [bytearray(7000) for _ in range(10)]
+        kept += [bytearray(5000) for _ in range(100)]
+
+threads = [threading.Thread(target=work, args=(f"job {i % 2}",)) for i in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+work("job 0")
+"""
+
+
+def test_python_names_contexts(record: Record) -> None:
+    recording = record(sys.executable, "-c", PYTHON)
+    assert recording.status == 0, recording.errors
+    found = allocated(recording.paths()[0])
+    assert found.keys() == {"job 0", "job 1", "inner"}
+    assert 600 <= found["job 0"][0] < 600 + 60, "and what Python itself needs meanwhile"
+    assert 400 <= found["job 1"][0] < 400 + 60
+    assert 50 <= found["inner"][0] < 50 + 30
 
 
 def test_a_forked_child_is_in_its_parents_context(record: Record) -> None:

@@ -128,6 +128,19 @@ def test_what_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert collector_command({}, ["true"])[1:] == ["--", "true"]
 
 
+def test_what_another_processor_lacks_is_not_to_be_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_programs, "_folders", lambda _kind: [tmp_path])
+    elsewhere = os.uname_result(("Linux", "board", "6.1", "#1", "aarch64"))
+    monkeypatch.setattr(os, "uname", lambda: elsewhere)
+    line = r"^heapwright-attach knows the code of x86-64 only and is not built for aarch64$"
+    with pytest.raises(InputError, match=line):
+        native_programs.find(native_programs.ATTACHER)
+    with pytest.raises(InputError, match=r"run `make build`$"):
+        native_programs.find_library()
+
+
 @pytest.mark.parametrize(
     ("option", "text", "passed_on"),
     [

@@ -24,13 +24,20 @@ def _folders(kind: str) -> list[Path]:
     return folders
 
 
+def _missing(name: str) -> InputError:
+    machine = os.uname().machine
+    if name in (APPLIER, ATTACHER) and machine != "x86_64":
+        return InputError(f"{name} knows the code of x86-64 only and is not built for {machine}")
+    return InputError(f"{name} is not installed with this package; run `make build`")
+
+
 def find_library(library: str = COUNTER) -> Path:
     """Path of a library to preload."""
     for folder in _folders("lib"):
         path = folder / library
         if path.is_file():
             return path.resolve()
-    raise InputError(f"{library} is not installed with this package; run `make build`")
+    raise _missing(library)
 
 
 def find(program: str = COLLECTOR) -> Path:
@@ -41,4 +48,4 @@ def find(program: str = COLLECTOR) -> Path:
             if not os.access(path, os.X_OK):  # an archive unpacked without file modes
                 raise InputError(f"{path} is not executable; run chmod +x {path}")
             return path
-    raise InputError(f"{program} is not installed with this package; run `make build`")
+    raise _missing(program)

@@ -36,8 +36,8 @@ KNOWN = (
 PEERS = ("jemalloc-new", "mimalloc-new", "rpmalloc-new", "snmalloc-new")
 _LIBRARY_FOLDERS = (
     "/usr/local/lib",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/x86_64-linux-gnu",
+    f"/usr/lib/{os.uname().machine}-linux-gnu",
+    f"/lib/{os.uname().machine}-linux-gnu",
     "/usr/lib64",
     "/usr/lib",
 )
