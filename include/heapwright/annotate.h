@@ -12,8 +12,10 @@
 #ifdef __cplusplus
 extern "C" {
 #define HEAPWRIGHT_ANNOTATE_NOEXCEPT noexcept
+#define HEAPWRIGHT_ANNOTATE_NULL nullptr
 #else
 #define HEAPWRIGHT_ANNOTATE_NOEXCEPT
+#define HEAPWRIGHT_ANNOTATE_NULL NULL
 #endif
 
 __attribute__((weak)) void heapwright_annotate_pool_create(const void* pool,
@@ -65,7 +67,7 @@ static inline void heapwright_snapshot(void) {
  * which heapwright_context_ends() takes; so contexts nest, and a task may move to another thread between
  * them. At most 255 names are told apart, by their first 120 bytes. */
 static inline const char* heapwright_context_begins(const char* name) {
-  return heapwright_annotate_context ? heapwright_annotate_context(name) : NULL;
+  return heapwright_annotate_context ? heapwright_annotate_context(name) : HEAPWRIGHT_ANNOTATE_NULL;
 }
 static inline void heapwright_context_ends(const char* before) {
   if (heapwright_annotate_context) heapwright_annotate_context(before);

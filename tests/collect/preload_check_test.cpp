@@ -42,7 +42,7 @@ class PreloadCheck : public ::testing::Test {
 
 TEST_F(PreloadCheck, AnotherProcessorsProgram) {
   write_header(EM_AARCH64);
-  EXPECT_EQ(reason(getuid()), "it is not a 64-bit x86 program");
+  EXPECT_EQ(reason(getuid()), "it is not a 64-bit program for x86-64");
 }
 
 TEST_F(PreloadCheck, SetuidSaysNothingToItsOwner) {
@@ -58,7 +58,7 @@ TEST_F(PreloadCheck, AScriptIsWhatItsInterpreterIs) {
   const std::string line = std::string("#!") + path_ + " -e\n";
   ASSERT_EQ(write(file, line.data(), line.size()), static_cast<ssize_t>(line.size()));
   close(file);
-  EXPECT_EQ(why_never(script, 0, getuid()), "it is not a 64-bit x86 program");
+  EXPECT_EQ(why_never(script, 0, getuid()), "it is not a 64-bit program for x86-64");
   unlink(script.c_str());
 }
 

@@ -231,7 +231,7 @@ def test_a_child_of_another_architecture_is_named(record: Record, summary: Path,
     recording = record("/bin/sh", "-c", f"{program}; exit 0", options=options(summary))
     assert recording.status == 0, recording.errors
     (named,) = read(summary)["unrecorded"]
-    assert named["program"] == str(program) and named["reason"] == "it is not a 64-bit x86 program"
+    assert named["program"] == str(program) and named["reason"] == "it is not a 64-bit program for x86-64"
     assert not named["made_no_call"]
 
 
