@@ -220,6 +220,19 @@ def with_small_folder(size: str, *line: object) -> Counted:
     return count(*line, prefix=("unshare", "-m", "sh", "-c", mount, "sh"))
 
 
+def test_a_program_in_another_root_is_counted_to_its_end(tmp_path: Path) -> None:
+    """There its page has another name, which count does not know."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        pytest.skip("needs a mount namespace")
+    made = "[bytes(600) for _ in range(5000)]"
+    python = f"import time; first = {made}; time.sleep(1.5); second = {made}"
+    script = 'mount --rbind / "$0" && exec chroot "$0" /usr/bin/python3 -c "$1"'
+    document = count("unshare", "-m", "sh", "-c", script, tmp_path, python)
+    assert document["exit_code"] == 0
+    assert document["processes"][-1]["program"].startswith("python3")
+    assert document["processes"][-1]["made_blocks"] > 10_000
+
+
 def test_without_room_the_program_runs_on() -> None:
     document = with_small_folder("4k", programs / "stacks")
     assert (document["exit_code"], document["processes"]) == (0, [])

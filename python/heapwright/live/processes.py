@@ -65,9 +65,18 @@ def is_alive(process_id: int, start_ticks: int) -> bool:
 
 
 def has_mapped(process_id: int, path: str) -> bool:
-    """Whether the process has the file in its memory: an image that was replaced by exec has not."""
+    """Whether the process has the file in its memory: an image that was replaced by exec has not.
+
+    By its number as well: within another root or mount namespace the file has another name.
+    """
     try:
         lines = (PROC / str(process_id) / "maps").read_bytes().splitlines()
     except OSError:
         return True  # not for us to see: nothing speaks against it
-    return any(line.endswith(b" " + os.fsencode(path)) for line in lines)
+    try:
+        file = Path(path).stat()
+    except OSError:
+        return False
+    number = b" %02x:%02x %d " % (os.major(file.st_dev), os.minor(file.st_dev), file.st_ino)
+    name = b" " + os.fsencode(path)
+    return any(number in line or line.endswith(name) for line in lines)

@@ -147,6 +147,16 @@ def test_a_file_whose_name_begins_like_the_pages_is_not_the_page(tmp_path: Path)
             assert not has_mapped(os.getpid(), str(tmp_path / "page.calls"))
 
 
+def test_a_page_has_another_name_in_another_root(tmp_path: Path) -> None:
+    with (tmp_path / "in the other root").open("w+b") as file:
+        file.write(bytes(4096))
+        file.flush()
+        (tmp_path / "page.calls").hardlink_to(tmp_path / "in the other root")
+        with mmap.mmap(file.fileno(), 4096):
+            assert has_mapped(os.getpid(), str(tmp_path / "page.calls"))
+        assert not has_mapped(os.getpid(), str(tmp_path / "page.calls"))
+
+
 def test_the_page_of_a_new_image_is_not_taken_for_the_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
