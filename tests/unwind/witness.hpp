@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "session/layout.hpp"
+#if defined(__aarch64__)
+#include "unwind/compact_rule.hpp"
+#endif
 #include "unwind/unwind.hpp"
 
 namespace heapwright::unwind {
@@ -144,14 +147,34 @@ inline bool ends_in_kernel_code(const Stack& ours) {
 inline bool ends_in_kernel_code(const Stack& /*ours*/) { return false; }
 #endif
 
+// No table describes the linker's stubs on aarch64. libgcc ends where one was interrupted; ours goes on, to
+// the outermost frame that both have found before.
+#if defined(__aarch64__)
+inline thread_local std::uint64_t outermost_pc = 0;
+
+inline bool goes_on_beyond_stub(const Stack& ours, std::uint32_t depth) {
+  if (ours.is_truncated || depth == 0 || ours.count <= depth) return false;
+  const std::uint64_t stub = ours.pcs[depth - 1];
+  return rule_without_table(stub, stub + 4, true).type() == RuleType::link_register &&
+         ours.pcs[ours.count - 1] == outermost_pc;
+}
+inline void note_outermost(const Stack& ours) { outermost_pc = ours.pcs[ours.count - 1]; }
+#else
+inline bool goes_on_beyond_stub(const Stack& /*ours*/, std::uint32_t /*depth*/) { return false; }
+inline void note_outermost(const Stack& /*ours*/) {}
+#endif
+
 // theirs[0] is the hook itself, which captures leave out.
 inline bool is_same_stack(const Stack& ours, const Stack& theirs, std::uint32_t max_frames) {
   const std::uint32_t depth = theirs.count - 1;
   const bool is_cut = depth > max_frames;
   if (ours.is_table_full || (ours.is_truncated != is_cut && !ends_in_kernel_code(ours))) return false;
   if (is_cut != (ours.mark == session::mark_too_deep) || ours.by_frame_pointer != 0) return false;
-  if (ours.count != (is_cut ? max_frames : depth)) return false;
-  return std::memcmp(ours.pcs, theirs.pcs + 1, ours.count * sizeof ours.pcs[0]) == 0;
+  const bool goes_on = goes_on_beyond_stub(ours, depth);
+  if (!goes_on && ours.count != (is_cut ? max_frames : depth)) return false;
+  if (!goes_on && !ours.is_truncated && ours.count != 0) note_outermost(ours);
+  const std::uint32_t common = goes_on ? depth : ours.count;
+  return std::memcmp(ours.pcs, theirs.pcs + 1, common * sizeof ours.pcs[0]) == 0;
 }
 
 // For hooks. clang keeps the frame pointer wherever its address is asked for.
