@@ -128,6 +128,9 @@ def test_live_data_is_said_to_be_the_reason() -> None:
     )
     assert "live data" not in told
     assert "unknown: samples" in screen.why_resident({"not_answered": "samples"}, {})
+    before = [{"live_bytes": 0, "live_resident_bytes": 0, "resident_bytes": 0, "time_ns": 0}]
+    told = screen.why_resident(answer, {"residency": {"moments": before}, "peak": {"sites": [site]}})
+    assert told.startswith("unknown: its pages were not looked at while it held blocks")
 
 
 def test_the_next_command_follows_from_the_first_finding(document: dict[str, Any]) -> None:

@@ -236,6 +236,8 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
     moments = answers.get("residency", {}).get("moments", ())
     of_peak = answers.get("peak", {}).get("sites", ())
     most = max(moments, key=lambda row: int(row["live_bytes"]), default=None)
+    if answer["verdict"] == "nothing" and most is not None and not most["live_bytes"] and of_peak:
+        return "unknown: its pages were not looked at while it held blocks, as it ended too soon"
     is_live = most is not None and most["live_resident_bytes"] >= _MOSTLY * most["resident_bytes"]
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
