@@ -9,6 +9,7 @@ the folder. Exit code 2: it cannot be made here.
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from release_tree import ReleaseError, project, run
@@ -28,20 +29,24 @@ def make_links_relative(root: Path) -> None:
             link.symlink_to(os.path.relpath(root / target.relative_to("/"), link.parent))
 
 
-def make() -> Path:
-    if folder.is_dir():
-        return folder
+def make_root(root: Path, what: str, packages: Sequence[str], release: str, *options: str) -> Path:
+    """Unless it is there. what: for whom it is, in the error if it cannot be made."""
+    if root.is_dir():
+        return root
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
-        raise ReleaseError(
-            "only root can make an older system, with mmdebstrap, which Debian has a package of"
-        )
-    made = folder.with_suffix(".new")
+        raise ReleaseError(f"only root can make {what}, with mmdebstrap, which Debian has a package of")
+    made = root.with_suffix(".new")
     run("rm", "-rf", "--one-file-system", made)
     made.parent.mkdir(parents=True, exist_ok=True)
-    run("mmdebstrap", "--variant=extract", f"--include={','.join(PACKAGES)}", "bullseye", made, mirror())
+    include = f"--include={','.join(packages)}"
+    run("mmdebstrap", "--variant=extract", include, *options, release, made, mirror())
     make_links_relative(made)
-    made.rename(folder)
-    return folder
+    made.rename(root)
+    return root
+
+
+def make() -> Path:
+    return make_root(folder, "an older system", PACKAGES, "bullseye")
 
 
 def main() -> int:

@@ -10,16 +10,15 @@ With --make-root it is only made. Exit code 2: it cannot be made here.
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from older_system import make_links_relative
+from older_system import make_root
 from release_tree import ReleaseError, project, run
-from run_trixie import CannotBeMadeError, mirror
+from run_trixie import CannotBeMadeError
 
 root = project / "build/roots/aarch64"
 build = project / "build/aarch64"
@@ -79,22 +78,6 @@ mkdir -p {project}; mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 bu
 cd /tmp; bash /share/tasks.sh > /share/output 2>&1
 sync; echo o > /proc/sysrq-trigger; sleep 20
 """
-
-
-def make_root() -> None:
-    if root.is_dir():
-        return
-    if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
-        raise ReleaseError(
-            "only root can make a system for aarch64, with mmdebstrap, which Debian has a package of"
-        )
-    made = root.with_suffix(".new")
-    run("rm", "-rf", "--one-file-system", made)
-    made.parent.mkdir(parents=True, exist_ok=True)
-    include = f"--include={','.join(PACKAGES)}"
-    run("mmdebstrap", "--variant=extract", "--arch=arm64", include, "bookworm", made, mirror())
-    make_links_relative(made)
-    made.rename(root)
 
 
 def make_memory() -> Path:
@@ -246,7 +229,7 @@ def main() -> int:
     parser.add_argument("--make-root", action="store_true")
     options = parser.parse_args()
     try:
-        make_root()
+        make_root(root, "a system for aarch64", PACKAGES, "bookworm", "--arch=arm64")
         if options.make_root:
             print(root)
             return 0

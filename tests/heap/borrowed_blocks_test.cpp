@@ -24,27 +24,15 @@
 #include "heap/threads/caches.hpp"
 #include "heap/threads/remote_free.hpp"
 #include "heapwright/heap.h"
+#include "no_maintenance.hpp"
 
 namespace heapwright::heap {
 namespace {
 
-void finish_maintenance() {
-  while (maintain(100, 0) != 0) {
-  }
-}
-
 class BorrowedBlocks : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    ASSERT_TRUE(initialize_process());
-    settings.has_maintenance_thread = false;
-    forbid_maintenance_thread();
-    settings.gives_back_on_calls = false;
-  }
-  static void TearDownTestSuite() {
-    finish_maintenance();
-    settings.gives_back_on_calls = true;
-  }
+  static void SetUpTestSuite() { begin_without_maintenance(); }
+  static void TearDownTestSuite() { end_without_maintenance(); }
   void SetUp() override {
     release(allocate(16));
     free_delayed(current_cache);

@@ -20,24 +20,17 @@
 #include "heap/service/process.hpp"
 #include "heap/threads/caches.hpp"
 #include "heapwright/heap.h"
+#include "no_maintenance.hpp"
 
 namespace heapwright::heap {
 namespace {
 
 constexpr std::size_t kept_block_bytes = 100'000;
 
-void give_kept_back() {
-  while (maintain(100, 0) != 0) {
-  }
-}
-
 class KeptRunsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ASSERT_TRUE(initialize_process());
-    settings.has_maintenance_thread = false;
-    forbid_maintenance_thread();
-    settings.gives_back_on_calls = false;
+    begin_without_maintenance();
     // None of the blocks below is among the few that lie between guards: not one of the process's first, nor
     // one drawn at random. One drawn among these 16 would leave a hole between the places of the others.
     current_cache->large_left = 1'000'000;
@@ -47,7 +40,7 @@ class KeptRunsTest : public testing::Test {
     current_cache->large_left = 0;
     settings.gives_back_on_calls = true;
   }
-  void SetUp() override { give_kept_back(); }
+  void SetUp() override { finish_maintenance(); }
   void TearDown() override { EXPECT_TRUE(heapwright_heap_is_valid()); }
 };
 
@@ -102,7 +95,7 @@ TEST_F(KeptRunsTest, OldBytesAreNotInWhatCallocReturns) {
 TEST_F(KeptRunsTest, ALongerBlockGetsThemBeforeFreshMemory) {
   void* const longer = allocate(4 * unit_bytes);
   release(longer);
-  give_kept_back();
+  finish_maintenance();
   const std::vector<void*> blocks = make_in_a_row(2);
   release(blocks[0]);
   release(blocks[1]);

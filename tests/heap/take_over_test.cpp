@@ -28,30 +28,18 @@
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
 #include "heapwright/heap.h"
+#include "no_maintenance.hpp"
 
 namespace heapwright::heap {
 namespace {
 
-void maintain_all() {
-  while (maintain(100, 0) != 0) {
-  }
-}
-
 class TakeOver : public testing::Test {
  protected:
   // Pieces of work are done where a test says so.
-  static void SetUpTestSuite() {
-    ASSERT_TRUE(initialize_process());
-    settings.has_maintenance_thread = false;
-    forbid_maintenance_thread();
-    settings.gives_back_on_calls = false;
-  }
-  static void TearDownTestSuite() {
-    maintain_all();
-    settings.gives_back_on_calls = true;
-  }
+  static void SetUpTestSuite() { begin_without_maintenance(); }
+  static void TearDownTestSuite() { end_without_maintenance(); }
   // Nothing is left of the tests before.
-  void SetUp() override { maintain_all(); }
+  void SetUp() override { finish_maintenance(); }
   void TearDown() override { EXPECT_TRUE(heapwright_heap_is_valid()); }
 };
 
@@ -161,7 +149,7 @@ TEST_F(TakeOver, MaintenanceClosesWhatASleeperHad) {
   const std::uint64_t free_before = free_units();
   other.order([&] { release_all(blocks); });
   EXPECT_TRUE(has_returned_slabs());
-  maintain_all();
+  finish_maintenance();
   EXPECT_GE(free_units(), free_before + unit_count - last_units);
   EXPECT_FALSE(has_returned_slabs());
   EXPECT_EQ(outside(1792), outside_before);
@@ -184,10 +172,10 @@ TEST_F(TakeOver, InAnyOrder) {
   const std::uint64_t free_before = free_units();
   const auto middle = blocks.begin() + static_cast<long>(blocks.size() / 2);
   other.order([&] { release_all({blocks.begin(), middle}); });
-  maintain_all();
+  finish_maintenance();
   EXPECT_LE(free_units(), free_before + 1);
   other.order([&] { release_all({middle, blocks.end()}); });
-  maintain_all();
+  finish_maintenance();
   EXPECT_GE(free_units(), free_before + unit_count - last_units);
 }
 
@@ -203,7 +191,7 @@ TEST_F(TakeOver, ASlabWithALiveBlockStays) {
     (i > per_slab && i % per_slab == 7 ? kept : freed).push_back(blocks[i]);
   for (void* block : kept) std::memset(block, 7, 3072);
   other.order([&] { release_all(freed); });
-  maintain_all();
+  finish_maintenance();
   for (void* block : kept) {
     EXPECT_NE(head_line_of(block), nullptr);
     EXPECT_EQ(static_cast<char*>(block)[3071], 7);
@@ -233,7 +221,7 @@ TEST_F(TakeOver, WhatTheOwnerFreedItselfStaysItsOwn) {
   });
   const UnitLine* slab = line_at(blocks.front());
   other.order([&] { release_all({blocks.begin() + 1, blocks.end()}); });
-  maintain_all();
+  finish_maintenance();
   EXPECT_EQ(slab->kind, UnitKind::slab);
   owner.order([] { release(allocate(70)); });
 }
@@ -256,7 +244,7 @@ TEST_F(TakeOver, TheSlabInUseStays) {
   });
   for (void* block : blocks) ASSERT_EQ(line_at(block), slab);
   other.order([&] { release_all(blocks); });
-  maintain_all();
+  finish_maintenance();
   EXPECT_EQ(slab->kind, UnitKind::slab);
   EXPECT_EQ(slab->owner.load(), line_at(next)->owner.load());
   void* block = nullptr;
