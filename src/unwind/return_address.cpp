@@ -90,8 +90,7 @@ class Code {
 
 // What was found of code, where each answer takes searches in an object's tables, or system calls in no
 // object. The latter code may be replaced at any time, so such an answer is given some times only and then
-// found anew; one of an object holds until a dlclose. Shared by all threads; a lost count does no
-// harm.
+// found anew; one of an object holds until a dlclose. Shared by all threads; a lost count does no harm.
 class Answers {
  public:
   enum class About : std::uint8_t { frame_pointer, return_address, call, call_or_jump };
