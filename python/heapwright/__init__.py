@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heapwright.contexts import context
     from heapwright.model import Facts, Filter, SiteOptions, Trace, TraceError
+    from heapwright.tasks import name_greenlets, name_tasks
 
     __version__: str
 
@@ -26,6 +27,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("heapwright.model"), name)
     if name == "context":
         return import_module("heapwright.contexts").context
+    if name in ("name_greenlets", "name_tasks"):
+        return getattr(import_module("heapwright.tasks"), name)
     if name == "notebook":
         return import_module("heapwright.notebook")
     if name == "__version__":
@@ -55,4 +58,15 @@ def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> "Tr
     return Trace(path, debug_root)
 
 
-__all__ = ["Facts", "Filter", "SiteOptions", "Trace", "TraceError", "__version__", "context", "open"]
+__all__ = [
+    "Facts",
+    "Filter",
+    "SiteOptions",
+    "Trace",
+    "TraceError",
+    "__version__",
+    "context",
+    "name_greenlets",
+    "name_tasks",
+    "open",
+]

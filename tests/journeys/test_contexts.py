@@ -96,6 +96,91 @@ def test_python_names_contexts(record: Record) -> None:
     assert 50 <= found["inner"][0] < 50 + 30
 
 
+# Three tasks in turns: 20 blocks each, half of them in a context that lasts over awaits.
+TASKS = """
+import asyncio, heapwright
+
+kept = []
+
+async def make(size):
+    for _ in range(10):
+        kept.append(bytearray(size))
+        await asyncio.sleep(0)
+
+async def serve(route, size):
+    with heapwright.context(route):
+        await make(size)
+    await make(size)
+
+async def main():
+    with heapwright.context("main's"):
+        named = asyncio.create_task(serve("/cart", 50_000), name="shop")
+        await asyncio.gather(named, serve("/item", 70_000), serve("/cart", 50_000))
+        kept.append(bytearray(90_000))
+
+asyncio.run(heapwright.name_tasks(main()))
+"""
+GREENLETS = """
+import greenlet, heapwright
+
+kept, main = [], greenlet.getcurrent()
+
+def serve(route, size):
+    kept.append(bytearray(size))
+    with heapwright.context(route):
+        for _ in range(10):
+            main.switch()
+            kept.append(bytearray(size))
+
+heapwright.name_greenlets()
+both = [greenlet.greenlet(serve), greenlet.greenlet(serve)]
+with heapwright.context("main's"):
+    for one in both: one.switch(f"/{both.index(one)}", 50_000)
+    for _ in range(10):
+        kept.append(bytearray(90_000))
+        for one in both: one.switch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [
+        (
+            TASKS,
+            {
+                "/cart": (20, 20 * 50_001),
+                "/item": (10, 10 * 70_001),
+                "shop": (10, 10 * 50_001),
+                "serve": (20, 10 * 50_001 + 10 * 70_001),
+                "main's": (1, 90_001),
+            },
+        ),
+        (
+            GREENLETS,
+            {
+                "/0": (10, 10 * 50_001),
+                "/1": (10, 10 * 50_001),
+                "main's": (10, 10 * 90_001),
+                "greenlet": (2, 2 * 50_001),
+            },
+        ),
+    ],
+    ids=["asyncio", "greenlet"],
+)
+def test_tasks_in_turns_have_contexts_of_their_own(
+    record: Record, program: str, wanted: dict[str, tuple[int, int]]
+) -> None:
+    recording = record(sys.executable, "-c", program)
+    assert recording.status == 0, recording.errors
+    answer = explained(recording.paths()[0], "--question", "volume", "--min-block", "50000")
+    found = {
+        site["name"]: (site["allocations"], site["bytes"])
+        for site in answer["volume"]["sites"]
+        if site["name"] != NONE
+    }
+    assert found == wanted
+
+
 def test_a_forked_child_is_in_its_parents_context(record: Record) -> None:
     recording = record("contexts", "forks", options=["--children"])
     assert recording.status == 0, recording.errors
