@@ -63,7 +63,20 @@ def process_rows(number: int, version: int, sites: dict[str, int]) -> facts.Rows
         "gain_ns": 3,
         "is_least": False,
     }
-    return {"process": [process], "site": of_sites, "saving": [key | saving] if number else []}
+    return {
+        "process": [process],
+        "site": of_sites,
+        "saving": [key | saving] if number else [],
+        "remedy": remedies(number, key),
+    }
+
+
+def remedies(number: int, key: dict[str, Any]) -> list[dict[str, Any]]:
+    """Process 0: measured; 1: refuted; the others: bounds."""
+    measured = {"judged": "measured", "measured_bytes": 300, "measured_ns": 7}
+    others = {"judged": "refuted" if number == 1 else "bound", "measured_bytes": None, "measured_ns": None}
+    of = {"kind": "arenas", "what": "MALLOC_ARENA_MAX=1", "replay": "glibc.arena_max=1", "bound_ns": None}
+    return [key | of | (others if number else measured) | {"bound_bytes": 1000 + number}]
 
 
 def put(folder: Path, rows: facts.Rows, service: str, version: str) -> None:
@@ -87,14 +100,17 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if name == "2":
                 sites["new"] = 400
                 sites["noisy"] += 100
-            put(folder, process_rows(number, version, sites), "shop", name)
+            rows = process_rows(number, version, sites)
+            if (name, number) == ("2", 9):
+                rows["process"][0]["growth_bytes_per_s"] = 10_000.0  # stands apart
+            put(folder, rows, "shop", name)
     put(folder, process_rows(1, 0, {"steady": 10}), "a/b=c 1", "1")
     return folder
 
 
 def ask(folder: Path, question: str, engine: str) -> list[dict[str, Any]]:
-    opened = open_tables(folder, engine, "local[1]")
-    rows: list[dict[str, Any]] = QUESTIONS[question](*opened).to_pyarrow().to_pylist()
+    with open_tables(folder, engine, "local[1]") as opened:
+        rows: list[dict[str, Any]] = QUESTIONS[question](*opened).to_pyarrow().to_pylist()
     return rows
 
 
@@ -136,6 +152,16 @@ def test_savings_are_summed_by_what_to_do(fleet: Path, engine: str) -> None:
     row, other = ask(fleet, "savings", engine)
     assert (row["service"], row["rule"], row["processes"], row["gain_bytes"]) == ("shop", "setting", 27, 1350)
     assert other["service"] == "a/b=c 1"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bounds_are_not_added_to_what_replays_measured(fleet: Path, engine: str) -> None:
+    row, other = ask(fleet, "remedies", engine)
+    assert (row["service"], row["kind"], row["what"]) == ("shop", "arenas", "MALLOC_ARENA_MAX=1")
+    assert (row["measured_processes"], row["measured_bytes"], row["measured_ns"]) == (3, 900, 21)
+    assert (row["refuted_processes"], row["bound_processes"]) == (3, 24)
+    assert (row["bound_bytes"], row["bound_ns"]) == (3 * sum(range(1002, 1010)), None)
+    assert (other["service"], other["measured_processes"], other["measured_bytes"]) == ("a/b=c 1", 0, None)
 
 
 def test_a_version_of_digits_is_text(tmp_path: Path) -> None:
@@ -253,5 +279,5 @@ def test_bad_requests_get_one_line(
 
 
 def test_a_folder_without_facts(tmp_path: Path) -> None:
-    with pytest.raises(FleetError):
-        open_tables(tmp_path, "duckdb", "")
+    with pytest.raises(FleetError), open_tables(tmp_path, "duckdb", ""):
+        pass

@@ -52,6 +52,14 @@ Version = Annotated[
     str,
     typer.Option("--service-version", metavar="TEXT", help="With --fleet: version. Default: unknown."),
 ]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="With --fleet: try the main remedies by a replay of up to 10 seconds first. Default: take what "
+        "explain's check left beside the recording.",
+    ),
+]
 
 
 def export(
@@ -70,6 +78,7 @@ def export(
     fleet: Fleet = None,
     service: Service = "",
     service_version: Version = "",
+    check: Check = False,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -81,17 +90,17 @@ def export(
     filters = from_ is not None or until is not None or thread or site or library
     if one_of("format", to, (*FORMATS, "trace")) == "trace":
         of_others = {"--measure": measure, "--table": table, "--fleet": fleet, "a filter": filters}
-        of_others |= {"--service": service, "--service-version": service_version}
+        of_others |= {"--service": service, "--service-version": service_version, "--check": check or None}
         write_trace_copy(file, output, debug_root, anonymize, force, json, of_others)
         return
     form = FORMATS[to]
     _check_measure(to, form, measure)
     if fleet is not None:
         excluded = {"--table": table, "--output": output, "--anonymize": anonymize, "a filter": filters}
-        _write_fleet(file, to, fleet, service, service_version, debug_root, force, json, excluded)
+        _write_fleet(file, to, fleet, service, service_version, debug_root, force, json, check, excluded)
         return
-    if service or service_version:
-        raise InputError("--service and --service-version need --fleet DIR")
+    if service or service_version or check:
+        raise InputError("--service, --service-version and --check need --fleet DIR")
     table = _checked_table(to, form, table)
     trace = open_trace(file, debug_root)
     check_answered(trace, measure)
@@ -164,6 +173,7 @@ def _write_fleet(
     debug_root: Path | None,
     force: bool,
     as_json: bool,
+    is_checked: bool,
     excluded: Mapping[str, object],
 ) -> None:
     if to != "parquet":
@@ -174,7 +184,7 @@ def _write_fleet(
     from heapwright.cli.fleet_facts import write_facts  # part of an extra
 
     trace = open_trace(file, debug_root)
-    written, lost = write_facts(trace, folder, service, version, force)
+    written, lost = write_facts(trace, folder, service, version, force, is_checked)
     if lost:
         say(in_words(lost))
     if as_json:

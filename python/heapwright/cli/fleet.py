@@ -14,8 +14,8 @@ from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import make_console, print_json
 from heapwright.cli.streams import say
-from heapwright.fleet.engines import DUCKDB, ENGINES, FleetError, damaged_files, open_tables
-from heapwright.fleet.questions import QUESTIONS, incomplete
+from heapwright.fleet.engines import DUCKDB, ENGINES, FleetError, Opened, answer
+from heapwright.fleet.questions import PER_SERVICE, QUESTIONS, first_rows, incomplete, of_service
 from heapwright.live.show import size
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
@@ -30,7 +30,12 @@ Ask = Annotated[
         "--question", metavar="NAME", help=f"One of {', '.join(QUESTIONS)}. Repeatable. Default: all."
     ),
 ]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Rows in each answer.")]
+Service = Annotated[
+    str, typer.Option("--service", metavar="NAME", help="Of this service alone. Default: of all.")
+]
+Top = Annotated[
+    int, typer.Option("--top", metavar="N", min=1, help="Rows in each answer; of trend: of each service.")
+]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="duckdb or spark.")]
 Master = Annotated[str, typer.Option("--master", metavar="URL", help="With --engine spark: the cluster.")]
 
@@ -38,6 +43,7 @@ Master = Annotated[str, typer.Option("--master", metavar="URL", help="With --eng
 def fleet(
     folder: Folder,
     question: Ask = None,
+    service: Service = "",
     top: Top = 10,
     engine: Engine = DUCKDB,
     master: Master = "local[*]",
@@ -49,16 +55,18 @@ def fleet(
     wanted = list(dict.fromkeys(question or QUESTIONS))
     for name in wanted:
         one_of("question", name, QUESTIONS)
+
+    def ask(opened: Opened) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
+        of = of_service(opened, service)
+        [sums] = incomplete(*of).to_pyarrow().to_pylist()
+        return {name: first_rows(name, of, top).to_pyarrow().to_pylist() for name in wanted}, sums
+
     try:
-        opened = open_tables(folder, engine, master)
-        answers = {name: QUESTIONS[name](*opened).limit(top).to_pyarrow().to_pylist() for name in wanted}
-        [sums] = incomplete(*opened).to_pyarrow().to_pylist()
+        answers, sums = answer(folder, engine, master, ask)
     except FleetError as error:
         raise InputError(str(error)) from None
-    except Exception:  # the engine has many error types
-        if damaged := damaged_files(folder):
-            raise InputError(_about(damaged)) from None
-        raise
+    if service and not sums["processes"]:
+        raise InputError(f"{folder} has no processes of the service {service}")
     if sums["incomplete"]:
         say(
             f"INCOMPLETE RECORDINGS: calls are missing in {units.count(sums['incomplete'])} of "
@@ -73,17 +81,9 @@ def fleet(
             console.print()
         console.print(_TITLES[name], style="bold")
         if rows:
-            console.print(_table(_SHOWN[name], rows))
+            console.print(_table(_SHOWN[name], rows, name in PER_SERVICE))
         else:
             console.print("none")
-
-
-def _about(damaged: Sequence[Path]) -> str:
-    others = f" (and {units.counted(len(damaged) - 1, 'other file')})" if len(damaged) > 1 else ""
-    return (
-        f"{damaged[0]}{others} is damaged or holds no facts; remove it, or export it again: "
-        "heapwright export FILE --to parquet --fleet DIR --force"
-    )
 
 
 class _Shown(NamedTuple):
@@ -92,10 +92,14 @@ class _Shown(NamedTuple):
     is_text: bool = False
 
 
-def _table(columns: Sequence[_Shown], rows: Sequence[dict[str, Any]]) -> Columns:
+def _table(columns: Sequence[_Shown], rows: Sequence[dict[str, Any]], is_by_service: bool) -> Columns:
     cells = [[column.write(row) for column in columns] for row in rows]
     texts = tuple(number for number, column in enumerate(columns) if column.is_text)
-    return Columns([column.heading for column in columns], cells, text_columns=texts)
+    groups: dict[int, str] = {}
+    for number, row in enumerate(rows if is_by_service else ()):
+        if number == 0 or rows[number - 1]["service"] != row["service"]:
+            groups[number] = row["service"]
+    return Columns([column.heading for column in columns], cells, text_columns=texts, groups=groups)
 
 
 def _bytes(heading: str, key: str) -> _Shown:
@@ -115,13 +119,41 @@ def _place(row: dict[str, Any]) -> str:
     return f"{row['function'] or 'unknown'}  {place}"
 
 
+def _signed(value: float, unit: str = "") -> str:
+    return size(round(value), "+") + unit
+
+
+def _rate(heading: str, key: str) -> _Shown:
+    return _Shown(heading, lambda row: "" if row[key] is None else size(round(row[key])) + "/s")
+
+
+def _unit(row: dict[str, Any]) -> str:
+    return "/s" if row["figure"] == "growth" else ""
+
+
+def _who(row: dict[str, Any]) -> str:
+    if row["is_whole_host"]:
+        return "all"
+    return f"{units.count(row['processes_apart'])} of {units.count(row['processes'])}"
+
+
+def _differing(row: dict[str, Any]) -> str:
+    if row["site_more"] is None:
+        return ""
+    return f"{_signed(row['site_more'], _unit(row))} {_place(row)}"
+
+
 _SITE = _Shown("site", _place, True)
+_FIGURES = {"peak": "at peak", "growth": "growth", "free": "free resident"}
 _GROWTH = _Shown("growth", lambda row: size(round(row["growth_bytes_per_s"] or 0)) + "/s")
 _TITLES = {
     "services": "Services: sums over their processes",
     "sites": "Call sites, the fastest growing first",
+    "trend": "By day and version: median and 95th percentile over the processes",
+    "outliers": "Hosts and processes that stand apart from others of their service and version",
     "regressions": "More at a process's peak than in the previous version",
     "savings": "What the recordings' advice would save at most",
+    "remedies": "What each remedy returns in sum: measured by replay, and bounds that none has judged",
 }
 _SHOWN = {
     "services": (
@@ -134,6 +166,30 @@ _SHOWN = {
         _GROWTH,
         _text("service", "service"),
         _text("version", "version"),
+    ),
+    "trend": (
+        _text("day", "date"),
+        _text("version", "version"),
+        _count("processes", "processes"),
+        _bytes("at peak", "median_peak_bytes"),
+        _bytes("95 %", "p95_peak_bytes"),
+        _rate("growth", "median_growth_bytes_per_s"),
+        _rate("95 %", "p95_growth_bytes_per_s"),
+        _bytes("rounding", "median_slack_bytes"),
+        _bytes("95 %", "p95_slack_bytes"),
+        _bytes("free", "median_free_bytes"),
+        _bytes("95 %", "p95_free_bytes"),
+    ),
+    "outliers": (
+        _text("host", "host"),
+        _Shown("processes", _who),
+        _Shown("what", lambda row: _FIGURES[row["figure"]], True),
+        _Shown("has", lambda row: size(round(row["value"])) + _unit(row)),
+        _Shown(
+            "others", lambda row: f"{size(round(row['usual']))}{_unit(row)} ± {size(round(row['deviation']))}"
+        ),
+        _Shown("service", lambda row: f"{row['service']} {row['version']}", True),
+        _Shown("site that differs most", _differing, True),
     ),
     "sites": (
         _count("processes", "processes"),
@@ -160,5 +216,15 @@ _SHOWN = {
         _Shown("time", lambda row: units.duration(row["gain_ns"])),
         _text("service", "service"),
         _Shown("what", lambda row: f"{row['action']}{' (at least)' if row['is_least'] else ''}", True),
+    ),
+    "remedies": (
+        _bytes("returned", "measured_bytes"),
+        _Shown("time", lambda row: units.duration(row["measured_ns"]) if row["measured_ns"] else ""),
+        _count("measured in", "measured_processes"),
+        _count("refuted in", "refuted_processes"),
+        _bytes("not judged, at most", "bound_bytes"),
+        _count("in", "bound_processes"),
+        _text("service", "service"),
+        _Shown("remedy", lambda row: row["what"], True),
     ),
 }

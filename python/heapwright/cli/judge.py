@@ -60,6 +60,16 @@ def checked(trace: Trace, report: explaining.Report) -> explaining.Report:
     return report._replace(searched=_check(report, settings_of(report), -1)[0])
 
 
+def known(trace: Trace, report: explaining.Report) -> explaining.Report:
+    """With what an earlier check measured of the main remedies, if it left that beside the recording."""
+    file, moment_ns = _results_of(trace), cause.read_at_ns(report)
+    answers = explaining.answers(report, ("cause", "advice"))
+    if wanted := remedies_of(answers):
+        return report._replace(replayed=_cached(file, _key_of(trace, wanted, moment_ns)) or {})
+    wanted = settings_of(report)
+    return report._replace(searched=_cached(file, _key_of(trace, wanted, -1)) or {})
+
+
 def replayed(report: explaining.Report, wanted: Sequence[Wanted], is_kept: bool) -> tuple[Checked, str]:
     """What a replay of some seconds says of these remedies, and why it says nothing. is_kept: beside the
     recording, in place of others."""
@@ -89,7 +99,7 @@ def _check(
     if why := why_not_checked(trace):
         return {}, why
     key = _key_of(trace, wanted, moment_ns)
-    file = Path(f"{trace.path}.checked.json")
+    file = _results_of(trace)
     if (known := _cached(file, key)) is not None:
         return known, ""
     within_s = quick.limit_s()
@@ -194,6 +204,10 @@ def _verdict(record: Mapping[str, Any], is_change: bool, recorded_ns: int) -> st
     that a thread makes and frees again at once take next to no time in its loop."""
     is_lacking = record.get("unchanged_ns", recorded_ns) < _MOSTLY_THERE * recorded_ns
     return UNKNOWN if is_change and is_lacking and record["verdict"] == SAME else str(record["verdict"])
+
+
+def _results_of(trace: Trace) -> Path:
+    return Path(f"{trace.path}.checked.json")
 
 
 def _key_of(trace: Trace, wanted: list[Wanted], moment_ns: int) -> dict[str, Any]:

@@ -149,6 +149,45 @@ _ANSWERS = {
         "processes": COUNT,
         **_all("gain_bytes gain_ns", _SUM),
     },
+    "trend": {
+        **_all("service version", _TEXT),
+        "date": {**_TEXT, "description": "Day of the start, in UTC."},
+        **_all("processes incomplete", COUNT),
+        **{
+            f"{part}_{figure}": {**_SUM, "description": f"{words} over processes; null if not known of any."}
+            for part, words in (("median", "Median"), ("p95", "95th percentile"))
+            for figure in ("peak_bytes", "growth_bytes_per_s", "slack_bytes", "free_bytes")
+        },
+    },
+    "outliers": {
+        **_all("service version host", _TEXT),
+        "figure": {
+            "enum": ["peak", "growth", "free"],
+            "description": "Bytes live at the peak, bytes per second of growth, or free resident bytes.",
+        },
+        "is_whole_host": {**_FLAG, "description": "The host stands apart by its processes' median."},
+        **_all("processes processes_apart", COUNT),
+        "siblings": {**COUNT, "description": "Hosts, or with is_whole_host false processes, compared with."},
+        "value": {**_NUMBER, "description": "The host's median, or the process furthest from the others."},
+        "usual": {**_NUMBER, "description": "The median of the siblings."},
+        "deviation": {**_NUMBER, "description": "1.4826 times their median absolute deviation."},
+        "more": {"type": "number", "description": "value - usual."},
+        **_all("function file library", _UNKNOWN_TEXT),
+        "site_more": {
+            **or_null({"type": "number"}),
+            "description": "The site that differs most: its mean per process, less that of all others.",
+        },
+    },
+    "remedies": {
+        **_all("service kind what", _TEXT),
+        **_all("measured_processes refuted_processes bound_processes", COUNT),
+        "measured_bytes": {**_SUM, "description": "Returned memory as replays measured it; null: in none."},
+        "measured_ns": {**_SUM, "description": "CPU time saved, as measured; null: in none."},
+        **_all(
+            "bound_bytes bound_ns",
+            {**_SUM, "description": "Upper bounds where no replay has judged; null: not known of any."},
+        ),
+    },
 }
 _FLEET = closed(
     {

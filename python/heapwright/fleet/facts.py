@@ -12,12 +12,27 @@ from heapwright.explain.advice.answer import proposals
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.growing_sites import Growth, Row
 from heapwright.explain.report import Report
+from heapwright.fleet.judged import remedies_of
 from heapwright.model import extras
 
 Rows = dict[str, list[dict[str, Any]]]
 
 # Column types, needed for files without rows. int64 or string unless listed here.
-TEXTS = ("host", "program", "allocator", "function", "file", "library", "kind", "rule", "action", "name")
+TEXTS = (
+    "host",
+    "program",
+    "allocator",
+    "function",
+    "file",
+    "library",
+    "kind",
+    "rule",
+    "action",
+    "name",
+    "what",
+    "replay",
+    "judged",
+)
 NUMBERS = ("growth_bytes_per_s",)
 FLAGS = ("is_whole", "is_sampled", "is_least")
 COLUMNS = {
@@ -33,11 +48,20 @@ COLUMNS = {
     "saving": (
         "host", "process", "started_unix_ns", "rule", "action", "name", "gain_bytes", "gain_ns", "is_least",
     ),
+    "remedy": (
+        "host", "process", "started_unix_ns", "kind", "what", "replay", "judged", "measured_bytes",
+        "measured_ns", "bound_bytes", "bound_ns",
+    ),
 }  # fmt: skip
+# Recordings that an older version exported have no rows of these.
+ADDED = ("remedy",)
+# Columns that are in the paths, and the files below the folder of a table.
+PARTS = ("service", "version", "date")
+FILES = "/".join(f"{part}=*" for part in PARTS) + "/*.parquet"
 
 
 def rows_of(report: Report) -> Rows:
-    """A row for the process, one for each site, and one for each bounded saving from advice."""
+    """A row for the process, one for each site, each bounded saving from advice, and each remedy."""
     trace, facts = report.trace, report.facts
     of = trace.metadata
     key: dict[str, Any] = {"host": of.host, "process": of.process_id, "started_unix_ns": of.start_unix_ns}
@@ -85,7 +109,8 @@ def rows_of(report: Report) -> Rows:
         "free_bytes": scans[0].partly_free_bytes + scans[0].free_page_bytes if scans else None,
         "growth_bytes_per_s": sum(row["growth_bytes_per_s"] for row in sites),
     }
-    return {"process": [process], "site": sites, "saving": _savings(report, key)}
+    remedies = [key | row for row in remedies_of(report)]
+    return {"process": [process], "site": sites, "saving": _savings(report, key), "remedy": remedies}
 
 
 def _growth_of(course: Row | None) -> float:
@@ -126,7 +151,12 @@ def files_of(folder: Path, rows: Rows, service: str, version: str) -> dict[str, 
 def write(path: Path, table: str, rows: list[dict[str, Any]]) -> None:
     """Writes one file; version and service are in its path."""
     arrow, parquet = extras.pyarrow()
+    parquet.write_table(arrow.Table.from_pylist(rows, arrow_schema(table)), path, compression="zstd")
+
+
+def arrow_schema(table: str) -> Any:
+    """The types of a table's columns."""
+    arrow, _ = extras.pyarrow()
     kinds = dict.fromkeys(TEXTS, arrow.string()) | dict.fromkeys(NUMBERS, arrow.float64())
     kinds |= dict.fromkeys(FLAGS, arrow.bool_())
-    schema = arrow.schema([(name, kinds.get(name, arrow.int64())) for name in COLUMNS[table]])
-    parquet.write_table(arrow.Table.from_pylist(rows, schema), path, compression="zstd")
+    return arrow.schema([(name, kinds.get(name, arrow.int64())) for name in COLUMNS[table]])

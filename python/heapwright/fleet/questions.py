@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from heapwright.fleet.grouping import SITE, processes_of
+from heapwright.fleet.outliers import outliers
+from heapwright.fleet.remedies import remedies
+from heapwright.fleet.trend import trend
+
 # Significance and relative size of a version's difference, and the number of processes on each side.
 SURE_DEVIATIONS = 4.0
 LEAST_SHARE = 0.05
 LEAST_PROCESSES = 8
-_SITE = ("function", "file", "library")  # lines move from version to version
 
 
 def services(ibis: Any, tables: dict[str, Any]) -> Any:
@@ -31,7 +35,7 @@ def sites(ibis: Any, tables: dict[str, Any]) -> Any:
     site = tables["site"]
     sums = ("growth_bytes_per_s", "left_bytes", "peak_bytes", "bytes", "allocations")
     totals = {name: site[name].sum() for name in sums}
-    found = site.group_by("service", *_SITE).aggregate(processes=_processes(site), **totals)
+    found = site.group_by("service", *SITE).aggregate(processes=site.count(), **totals)
     return found.order_by(ibis.desc("growth_bytes_per_s"), ibis.desc("left_bytes"), "service", "function")
 
 
@@ -39,7 +43,7 @@ def savings(ibis: Any, tables: dict[str, Any]) -> Any:
     """Total savings from the recordings' advice: upper bounds, or lower bounds with is_least."""
     saving = tables["saving"]
     found = saving.group_by("service", "rule", "action", "is_least").aggregate(
-        processes=_processes(saving),
+        processes=processes_of(saving),
         gain_bytes=saving.gain_bytes.sum(),
         gain_ns=saving.gain_ns.sum(),
     )
@@ -50,7 +54,7 @@ def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
     """Sites with more at a process's peak than in the previous version, by SURE_DEVIATIONS errors."""
     both = _means(tables["site"], _versions(ibis, tables["process"]))
     # Window functions instead of a self-join, which would read thousands of files twice.
-    earlier = ibis.window(group_by=["service", *_SITE], order_by="rank")
+    earlier = ibis.window(group_by=["service", *SITE], order_by="rank")
     both = both.mutate(
         rank_before=both.rank.lag().over(earlier),
         mean_before=both.mean_bytes.lag().over(earlier),
@@ -68,7 +72,7 @@ def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
     is_enough = (both.processes >= LEAST_PROCESSES) & (both.processes_before >= LEAST_PROCESSES)
     found = both.filter(is_sure & is_enough).select(
         "service",
-        *_SITE,
+        *SITE,
         "version_before",
         "version",
         bytes_before=both.mean_before,
@@ -87,11 +91,6 @@ def incomplete(ibis: Any, tables: dict[str, Any]) -> Any:
     return process.aggregate(processes=process.count(), incomplete=(~process.is_whole).sum().fill_null(0))
 
 
-def _processes(table: Any) -> Any:
-    """The number of processes: a host reuses process ids, but not at the same nanosecond."""
-    return (table.host + "/" + table.started_unix_ns.cast("string")).nunique()
-
-
 def _versions(ibis: Any, process: Any) -> Any:
     """The versions of each service by their first process, with process counts and the previous version."""
     found = process.group_by("service", "version").aggregate(
@@ -107,13 +106,9 @@ def _versions(ibis: Any, process: Any) -> Any:
 
 def _means(site: Any, versions: Any) -> Any:
     """A site's bytes at a process's peak: the mean over all processes of the version, and its squared error.
-    Lines of a function are joined; a process without the site has 0 there."""
-    one = site.group_by("service", "version", *_SITE, "host", "process", "started_unix_ns").aggregate(
-        peak=site.peak_bytes.sum().cast("float64")
-    )
-    sums = one.group_by("service", "version", *_SITE).aggregate(
-        total=one.peak.sum(), squares=(one.peak * one.peak).sum()
-    )
+    A process without the site has 0 there."""
+    peak = site.peak_bytes.cast("float64")
+    sums = site.group_by("service", "version", *SITE).aggregate(total=peak.sum(), squares=(peak * peak).sum())
     joined = sums.join(versions, ["service", "version"])
     count = joined.processes.cast("float64")
     mean = joined.total / count
@@ -125,10 +120,52 @@ def _means(site: Any, versions: Any) -> Any:
         "processes",
         "version_before",
         "processes_before",
-        *_SITE,
+        *SITE,
         mean_bytes=mean,
         error_square=spread / (count - 1).clip(lower=1.0) / count,
     )
 
 
-QUESTIONS = {"services": services, "sites": sites, "regressions": regressions, "savings": savings}
+QUESTIONS = {
+    "services": services,
+    "trend": trend,
+    "outliers": outliers,
+    "sites": sites,
+    "regressions": regressions,
+    "savings": savings,
+    "remedies": remedies,
+}
+# Questions whose rows of each service stand together.
+PER_SERVICE = ("trend",)
+
+
+def first_rows(name: str, opened: tuple[Any, dict[str, Any]], top: int) -> Any:
+    """The first rows of an answer, or of each service in it."""
+    ibis, _ = opened
+    found = QUESTIONS[name](*opened)
+    if name not in PER_SERVICE:
+        return found.limit(top)
+    # By the answer's own order, which is the service's first.
+    order = ibis.window(group_by="service", order_by=[ibis.desc("date"), ibis.desc("processes"), "version"])
+    numbered = found.mutate(place=ibis.row_number().over(order).cast("int64"))
+    kept = numbered.filter(numbered.place < top)
+    return kept.order_by("service", "place").drop("place")
+
+
+def of_service(opened: tuple[Any, dict[str, Any]], service: str) -> tuple[Any, dict[str, Any]]:
+    """The tables with the rows of one service; all of them without a name."""
+    ibis, tables = opened
+    return (ibis, _OfService(tables, service)) if service else (ibis, tables)
+
+
+class _OfService(dict[str, Any]):
+    """Filtered on first use: a question reads only its own tables."""
+
+    def __init__(self, tables: dict[str, Any], service: str) -> None:
+        super().__init__()
+        self._tables, self._service = tables, service
+
+    def __missing__(self, name: str) -> Any:
+        table = self._tables[name]
+        self[name] = table.filter(table.service == self._service)
+        return self[name]
