@@ -20,6 +20,7 @@
 #include "python_module/event_streams.hpp"
 #include "python_module/plain_table.hpp"
 #include "python_module/values.hpp"
+#include "symbolize/allocated_types.hpp"
 #include "symbolize/symbolize.hpp"
 #include "symbolize/variable_types.hpp"
 #include "trace/event.hpp"
@@ -117,6 +118,17 @@ nb::list variable_types(const nb::bytes& path, const std::string& build_id, cons
   return texts(symbolize::variable_types(object, names, options));
 }
 
+// Of calls of an allocator in an object, by their return addresses in its file; "" = not known.
+nb::list allocated_types(const nb::bytes& path, const std::string& build_id, const nb::bytes& debug_root,
+                         const std::vector<std::uint64_t>& addresses) {
+  symbolize::Options options;
+  options.debug_root = string_of(debug_root);
+  symbolize::Object object;
+  object.path = string_of(path);
+  object.build_id = build_id;
+  return texts(symbolize::allocated_types(object, addresses, options));
+}
+
 // The capsule that Arrow consumers expect from __arrow_c_stream__.
 nb::object arrow_capsule(std::unique_ptr<BatchSource> source) {
   static constexpr const char* name = "arrow_array_stream";
@@ -172,6 +184,7 @@ void bind_trace(nb::module_& module) {
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));
   });
   module.def("end_running", end_running);
+  module.def("allocated_types", allocated_types);
   module.def("variable_types", variable_types);
 }
 

@@ -201,6 +201,14 @@ bool DebugInfo::find_function(const Unit& unit, std::uint64_t address, Dwarf_Die
   return false;
 }
 
+bool DebugInfo::function_at(std::uint64_t module_address, Dwarf_Die& function) {
+  const std::uint64_t address = module_address - bias_;
+  Unit* const unit = unit_at(address);
+  if (unit == nullptr) return false;
+  if (!unit->is_indexed) index(*unit);
+  return find_function(*unit, address, function);
+}
+
 std::vector<SourceFrame> DebugInfo::frames_at(std::uint64_t module_address) {
   const std::uint64_t address = module_address - bias_;
   Unit* unit = unit_at(address);

@@ -32,6 +32,9 @@ class DebugInfo {
   // covered.
   std::vector<SourceFrame> frames_at(std::uint64_t address);
 
+  // The function that was really called and covers the address; false: not known.
+  bool function_at(std::uint64_t address, Dwarf_Die& function);
+
  private:
   struct Unit {
     Dwarf_Die die{};   // has the line table (the skeleton of split DWARF)

@@ -12,78 +12,10 @@
 
 #include "symbolize/demangle.hpp"
 #include "symbolize/object_file.hpp"
+#include "symbolize/type_names.hpp"
 
 namespace heapwright::symbolize {
 namespace {
-
-constexpr int most_layers = 16;  // pointers to pointers; more is damage
-
-bool is_class(const Dwarf_Die& die) {
-  const int tag = dwarf_tag(const_cast<Dwarf_Die*>(&die));
-  return tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
-}
-
-bool is_named_scope(const Dwarf_Die& die) {
-  return dwarf_tag(const_cast<Dwarf_Die*>(&die)) == DW_TAG_namespace || is_class(die);
-}
-
-std::string own_name(Dwarf_Die& die) {
-  const char* const name = dwarf_diename(&die);
-  if (name != nullptr) return name;
-  return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "";
-}
-
-// With its namespaces and classes; empty if it has no name.
-std::string qualified_name(Dwarf_Die& die) {
-  std::string name = own_name(die);
-  if (name.empty()) return name;
-  Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes_die(&die, &scopes);
-  for (int scope = 1; scope < count; ++scope) {
-    if (is_named_scope(scopes[scope])) name = own_name(scopes[scope]) + "::" + name;
-  }
-  std::free(scopes);
-  return name;
-}
-
-bool type_of(Dwarf_Die& die, Dwarf_Die& type) {
-  Dwarf_Attribute attribute;
-  return dwarf_attr_integrate(&die, DW_AT_type, &attribute) != nullptr &&
-         dwarf_formref_die(&attribute, &type) != nullptr;
-}
-
-std::string type_name(Dwarf_Die& type, int layers);
-
-std::string inner_name(Dwarf_Die& type, int layers) {
-  Dwarf_Die inner;
-  return type_of(type, inner) ? type_name(inner, layers - 1) : "void";
-}
-
-// Empty: not known.
-std::string type_name(Dwarf_Die& type, int layers) {
-  if (layers == 0) return {};
-  const auto inner_with = [&](const char* behind) {
-    const std::string inner = inner_name(type, layers);
-    return inner.empty() ? inner : inner + behind;
-  };
-  switch (dwarf_tag(&type)) {
-    case DW_TAG_pointer_type:
-      return inner_with("*");
-    case DW_TAG_reference_type:
-      return inner_with("&");
-    case DW_TAG_array_type:
-      return inner_with("[]");
-    case DW_TAG_const_type:
-    case DW_TAG_volatile_type:
-    case DW_TAG_restrict_type:
-    case DW_TAG_atomic_type:
-      return inner_with("");
-    case DW_TAG_subroutine_type:
-      return "function";
-    default:
-      return qualified_name(type);
-  }
-}
 
 // As snapshots name variables (src/collect/demangled.hpp).
 std::string without_tag(std::string name) {
@@ -146,7 +78,7 @@ class VariableTypes {
     Dwarf_Half version = 0;
     std::uint8_t kind = 0;
     while (dwarf_get_units(dwarf, unit, &unit, &version, &kind, &die, nullptr) == 0) {
-      read_scope(die, "", most_layers);
+      read_scope(die, "", most_type_layers);
     }
   }
 
@@ -169,7 +101,7 @@ class VariableTypes {
       if (tag == DW_TAG_variable) note(die, name_of(die, prefix));
       if (tag == DW_TAG_namespace) read_scope(die, prefix + own_name(die) + "::", layers - 1);
       const bool has_functions = tag == DW_TAG_subprogram || is_class(die);
-      if (has_functions && !local_at_.empty()) read_locals(die, most_layers);
+      if (has_functions && !local_at_.empty()) read_locals(die, most_type_layers);
     } while (dwarf_siblingof(&die, &die) == 0);
   }
 
@@ -196,7 +128,7 @@ class VariableTypes {
     const auto found = types_.find(name);
     Dwarf_Die type;
     if (found == types_.end() || !type_of(variable, type)) return;
-    std::string text = type_name(type, most_layers);
+    std::string text = type_name(type, most_type_layers);
     if (found->second.text.empty()) {
       found->second.text = std::move(text);
     } else if (found->second.text != text) {

@@ -95,7 +95,9 @@ def test_all_stacks_at_once_are_as_each_alone(rows: list[tuple[int, list[str]]])
         return [Location(name, "", 0, False, "") for name in rows[frame][1]]
 
     each = [of_stack(stack, parents, frames, locations) for stack in range(len(parents))]
-    assert of_all_stacks(parents, frames, locations) == each
+    made = dict.fromkeys(range(0, 31, 3), "Made")
+    each = [said or made.get(frame, "") for said, frame in zip(each, frames, strict=True)]
+    assert of_all_stacks(parents, frames, locations, made) == each
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
 """What a block is in C++: by its virtual table, or by the names between the allocator and its own code.
 
-Only names that state a type count: a container, an allocator, make_unique. The rest is not known.
+Only names that state a type count: a container, an allocator, make_unique. Other blocks are what the code
+makes of them that called the allocator, by debug information (symbolize/allocated_types.hpp), or not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import fsencode
 from typing import TYPE_CHECKING
 
+from heapwright.model import native
 from heapwright.model.names import qualified_parts, short_type
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location
+from heapwright.model.values import clean
 
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
@@ -51,6 +55,7 @@ class BlockTypes:
         self._classes = [of_virtual_table(name) for name in virtual_tables]
         self._by_stack: dict[int, str] = {}
         self._tree, self._symbols = trace.stack_columns, trace.symbols()
+        self._made = trace.allocated_types()
 
     def of(self, stack: int, virtual_table: int) -> str:
         """virtual_table: 0 = none. "" = not known."""
@@ -58,14 +63,18 @@ class BlockTypes:
             return self._classes[virtual_table - 1]
         if stack not in self._by_stack:
             parents, frames = self._tree["parent"], self._tree["frame"]
-            self._by_stack[stack] = of_stack(stack, parents, frames, self._symbols.locations)
+            said = of_stack(stack, parents, frames, self._symbols.locations)
+            self._by_stack[stack] = said or self._made.get(frames[stack], "")
         return self._by_stack[stack]
 
 
 def of_all_stacks(
-    parents: Sequence[int], frames: Sequence[int], locations: Callable[[int], Iterable[Location]]
+    parents: Sequence[int],
+    frames: Sequence[int],
+    locations: Callable[[int], Iterable[Location]],
+    made: Mapping[int, str],
 ) -> list[str]:
-    """of_stack() of each stack. Callers have lower numbers than their callees."""
+    """of_stack() of each stack, or what its frame makes. Callers have lower numbers than their callees."""
     said = {frame: _said(locations(frame)) for frame in set(frames[1:])}
     found = [("", "")]
     for parent, frame in zip(parents[1:], frames[1:], strict=True):
@@ -74,7 +83,31 @@ def of_all_stacks(
             outer = found[parent]
             container, allocated = outer[0], allocated or outer[1]
         found.append((container, allocated))
-    return [container or allocated for container, allocated in found]
+    return [
+        container or allocated or made.get(frame, "")
+        for (container, allocated), frame in zip(found, frames, strict=True)
+    ]
+
+
+def of_calls(trace: Trace) -> dict[int, str]:
+    """What the frames that called an allocator make of its block; of those that are known."""
+    parents, frames = trace.stack_columns["parent"].tolist(), trace.stack_columns["frame"].tolist()
+    callers = set(parents)
+    called = sorted({frame for stack, frame in enumerate(frames) if stack and stack not in callers})
+    module_of, pc = trace.frame_columns["module"], trace.frame_columns["pc"]
+    by_object: dict[tuple[str, str], list[int]] = {}
+    for frame in called:
+        if frame < len(module_of) and module_of[frame] < len(trace.modules):
+            module = trace.modules[module_of[frame]]
+            by_object.setdefault((module.path, module.build_id), []).append(frame)
+    found: dict[int, str] = {}
+    for (path, build_id), its in by_object.items():
+        places = [pc[frame] - trace.modules[module_of[frame]].bias for frame in its]
+        root = fsencode(trace.debug_root)
+        names = native.allocated_types(fsencode(path), build_id, root, places)
+        known = [(frame, name) for frame, name in zip(its, names, strict=True) if name]
+        found |= {frame: of_virtual_table(clean(name)) for frame, name in known}
+    return found
 
 
 def of_virtual_table(name: str) -> str:

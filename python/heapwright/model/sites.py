@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from heapwright.model import block_types, libraries, native, nested
@@ -64,6 +65,7 @@ _STUB = re.compile(
 )
 
 Path = tuple[Location, ...]
+NOTHING_MADE: Mapping[int, str] = MappingProxyType({})
 
 
 class SiteOptions(NamedTuple):
@@ -187,8 +189,14 @@ class Sites:
         return bytes(passes(site) for site in self.sites)
 
 
-def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
-    """Groups all stacks; parents and frames are the stack tree's columns."""
+def group(
+    parents: Sequence[int],
+    frames: Sequence[int],
+    symbols: Symbols,
+    options: SiteOptions,
+    made: Mapping[int, str] = NOTHING_MADE,
+) -> Sites:
+    """Groups all stacks; parents and frames are the stack tree's columns. made: types, by frame."""
     used = set(frames[1:])
     frame_paths = _FramePaths(symbols, _Plumbing(options.skip), _interpreters(parents, frames, symbols))
     if not options.full_stacks:
@@ -207,7 +215,8 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     if options.by_context:
         paths, passed = _context_paths(parents, frames, symbols, table), None
     elif options.by_type:
-        paths = _type_paths(paths, block_types.of_all_stacks(parents, frames, frame_paths.all_of), table)
+        types = block_types.of_all_stacks(parents, frames, frame_paths.all_of, made)
+        paths = _type_paths(paths, types, table)
         passed = None
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
     site_of_stack, first_stacks = native.number_sites(groups)

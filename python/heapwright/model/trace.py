@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fsencode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.model import native
+from heapwright.model import block_types, native
 from heapwright.model import sites as site_groups
 from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
 from heapwright.model.holder_names import renamed
@@ -101,6 +101,7 @@ class Trace:
         self._sites: dict[SiteOptions, Sites] = {}
         self._held: dict[int, Held] = {}
         self._symbols: Symbols | None = None
+        self._allocated_types: dict[int, str] | None = None
 
     def __repr__(self) -> str:
         """What of: not its figures, which take reading it."""
@@ -218,7 +219,10 @@ class Trace:
         options = options or SiteOptions()
         if options not in self._sites:
             tree = self.stack_columns
-            self._sites[options] = site_groups.group(tree["parent"], tree["frame"], self.symbols(), options)
+            made = self.allocated_types() if options.by_type else {}
+            self._sites[options] = site_groups.group(
+                tree["parent"], tree["frame"], self.symbols(), options, made
+            )
         return self._sites[options]
 
     def mapped_memory(self, from_ns: int, to_ns: int, most_scans: int) -> tuple[MappedMemory, ...]:
@@ -241,6 +245,12 @@ class Trace:
             held = value_of(Held, native.held_of(self._reader, time_ns))
             self._held[time_ns] = renamed(held, clean, clean, clean)
         return self._held[time_ns]
+
+    def allocated_types(self) -> Mapping[int, str]:
+        """What the frames that called an allocator make of its block, where debug info tells."""
+        if self._allocated_types is None:
+            self._allocated_types = block_types.of_calls(self)
+        return self._allocated_types
 
     def variable_types(self, path: str, names: list[str]) -> list[str]:
         """Of variables of an object, by its debug info; "" = not known."""

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "symbolize/allocated_types.hpp"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <gelf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "symbolize/called_names.hpp"
+#include "symbolize/debug_info.hpp"
+#include "symbolize/object_file.hpp"
+#include "symbolize/pointer_variables.hpp"
+#include "symbolize/type_names.hpp"
+
+namespace heapwright::symbolize {
+namespace {
+
+constexpr int most_instructions = 128;
+constexpr int most_unit_layers = 64;
+constexpr int first_argument_register = 7;  // rdi
+constexpr int result_register = 0;          // rax
+
+// The object's own code; debug files have none.
+class Code {
+ public:
+  explicit Code(Dwfl_Module* module) : elf_(dwfl_module_getelf(module, &bias_)) {
+    GElf_Ehdr header;
+    if (elf_ != nullptr && (gelf_getehdr(elf_, &header) == nullptr || header.e_machine != EM_X86_64)) {
+      elf_ = nullptr;
+    }
+  }
+
+  bool is_known() const noexcept { return elf_ != nullptr; }
+  Elf* elf() const noexcept { return elf_; }
+
+  // The function that is called by the instruction in front of this address; empty: not known.
+  std::string called(const CalledNames& names, std::uint64_t return_address) const {
+    constexpr std::size_t longest_call = 6;
+    const std::span<const std::uint8_t> code = from(return_address - longest_call);
+    if (code.size() < longest_call) return {};
+    return names.of_call(code.first(longest_call), return_address - bias_,
+                         [&](std::uint64_t address) { return from(address + bias_); });
+  }
+
+  // From this libdwfl address on; empty: there is none.
+  std::span<const std::uint8_t> from(std::uint64_t address) const {
+    const std::uint64_t wanted = address - bias_;
+    std::size_t headers = 0;
+    if (elf_getphdrnum(elf_, &headers) != 0) return {};
+    for (std::size_t i = 0; i < headers; ++i) {
+      GElf_Phdr header;
+      if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr || header.p_type != PT_LOAD) continue;
+      if (wanted < header.p_vaddr || wanted - header.p_vaddr >= header.p_filesz) continue;
+      const std::uint64_t inside = wanted - header.p_vaddr;
+      std::size_t size = 0;
+      const char* const file = elf_rawfile(elf_, &size);
+      const std::uint64_t begin = header.p_offset + inside;
+      if (file == nullptr || begin < inside || begin >= size) return {};
+      const std::uint64_t left = std::min<std::uint64_t>(header.p_filesz - inside, size - begin);
+      return {reinterpret_cast<const std::uint8_t*>(file) + begin, left};
+    }
+    return {};
+  }
+
+ private:
+  GElf_Addr bias_ = 0;
+  Elf* elf_;
+};
+
+// Names, without their scopes, of the classes from which another of the same size is derived.
+class Bases {
+ public:
+  bool has(Dwarf_Die& within, Dwarf_Die type) {
+    Dwarf_Die unit;
+    if (dwarf_diecu(&within, &unit, nullptr, nullptr) == nullptr) return true;
+    const auto [entry, is_new] = of_unit_.try_emplace(dwarf_dieoffset(&unit));
+    if (is_new) read(unit, entry->second, most_unit_layers);
+    return entry->second.contains(own_name(type));
+  }
+
+ private:
+  using Names = std::unordered_set<std::string>;
+
+  static void read(Dwarf_Die& parent, Names& names, int layers) {
+    Dwarf_Die die;
+    if (layers == 0 || dwarf_child(&parent, &die) != 0) return;
+    const bool is_derived = is_class(parent);
+    do {
+      const int tag = dwarf_tag(&die);
+      if (is_derived && tag == DW_TAG_inheritance) read_base(parent, die, names);
+      if (tag == DW_TAG_namespace || tag == DW_TAG_subprogram || is_class(die)) read(die, names, layers - 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  static void read_base(Dwarf_Die& derived, Dwarf_Die& inheritance, Names& names) {
+    Dwarf_Die base;
+    Dwarf_Word size = 0;
+    Dwarf_Word base_size = 0;
+    if (!type_of(inheritance, base)) return;
+    base = without_typedefs(base);
+    const bool differ = dwarf_aggregate_size(&derived, &size) == 0 &&
+                        dwarf_aggregate_size(&base, &base_size) == 0 && size != base_size;
+    if (!differ) names.insert(own_name(base));
+  }
+
+  static Dwarf_Die without_typedefs(Dwarf_Die type) {
+    Dwarf_Die inner;
+    for (int i = 0; i < most_type_layers && dwarf_tag(&type) == DW_TAG_typedef; ++i) {
+      if (!type_of(type, inner)) break;
+      type = inner;
+    }
+    return type;
+  }
+
+  std::unordered_map<Dwarf_Off, Names> of_unit_;
+};
+
+bool is_jump_if(const Instruction& of) noexcept {
+  return (of.map == OpcodeMap::one_byte && (of.opcode & 0xf0) == 0x70) ||
+         (of.map == OpcodeMap::two_byte && (of.opcode & 0xf0) == 0x80);
+}
+
+bool is_one_byte(const Instruction& of, std::uint8_t opcode) noexcept {
+  return of.map == OpcodeMap::one_byte && of.opcode == opcode;
+}
+
+// Whether a function's first argument is the block's size: malloc's, and every operator new's.
+bool takes_size(const std::string& function) {
+  return function == "malloc" || function.starts_with("_Znw") || function.starts_with("_Zna");
+}
+
+class AllocatedTypes {
+ public:
+  explicit AllocatedTypes(Dwfl_Module* module)
+      : code_(module), debug_info_(module), called_names_(code_.elf()) {
+    Dwarf_Addr bias = 0;
+    if (dwfl_module_getdwarf(module, &bias) != nullptr) bias_ = bias;
+  }
+
+  // return_address: as libdwfl counts.
+  std::string of(std::uint64_t return_address) {
+    if (!code_.is_known() || debug_info_.is_empty()) return {};
+    if (!takes_size(code_.called(called_names_, return_address))) return {};
+    Dwarf_Die function;
+    if (!debug_info_.function_at(return_address - 1, function)) return {};
+    const PointerVariables& variables = variables_of(function);
+    const std::uint64_t size_bytes = requested_bytes(variables, return_address);
+    return Following{*this, function, variables, size_bytes}.type(return_address);
+  }
+
+ private:
+  // One pointer, from its call on.
+  struct Following {
+    AllocatedTypes& all;
+    Dwarf_Die& function;
+    const PointerVariables& variables;
+    std::uint64_t size_bytes;  // 0: not known
+    PointerCopies copies{};
+    const Pointee* held = nullptr;
+    bool differ = false;
+    Pointee called{};
+
+    std::string type(std::uint64_t address) {
+      Instruction before{};
+      for (int i = 0; i < most_instructions && !copies.is_lost(); ++i) {
+        const Pointee* const made = look(address);
+        if (made != nullptr) return name_of(*made);
+        const Instruction here = decode_x86(all.code_.from(address));
+        if (here.length == 0) break;
+        std::uint64_t next = address + here.length;
+        if (is_call(here)) {
+          if (copies.in_register(first_argument_register)) return of_call(here, address, next);
+          copies.pass_call();
+        } else if (!go_on(here, before, next)) {
+          break;
+        }
+        if (dwarf_haspc(&function, next - all.bias_) <= 0) break;
+        before = here;
+        address = next;
+      }
+      return of_held();
+    }
+
+    const Pointee* look(std::uint64_t address) {
+      const Dwarf_Addr at = address - all.bias_;
+      if (size_bytes != 0) {
+        const Pointee* const made = variables.constructed(copies, at, size_bytes);
+        if (made != nullptr) return made;
+      }
+      note(variables.held(copies, at));
+      return nullptr;
+    }
+
+    void note(const Pointee* found) {
+      if (found == nullptr) return;
+      differ |= held != nullptr && !held->is_as(*found);
+      held = found;
+    }
+
+    // The pointer is a call's first argument: a constructor's, or it is not known what becomes of it.
+    std::string of_call(const Instruction& call, std::uint64_t address, std::uint64_t next) {
+      Dwarf_Die target;
+      const std::uint64_t to = next + static_cast<std::uint64_t>(call.displacement);
+      const bool is_constructor = is_one_byte(call, 0xe8) && all.debug_info_.function_at(to, target) &&
+                                  constructed_by(target, called);
+      if (!is_constructor) return of_held();
+      // A base's constructor within that of the class, or one of a member.
+      if (variables.is_in_constructor(address - all.bias_, size_bytes)) return {};
+      return called.size_bytes == size_bytes ? name_of(called) : std::string();
+    }
+
+    // Whether the pointer is followed to `next`, which jumps change.
+    bool go_on(const Instruction& here, const Instruction& before, std::uint64_t& next) {
+      if (is_one_byte(here, 0xc3)) {
+        if (copies.in_register(result_register)) note(variables.returned());
+        return false;
+      }
+      const std::uint64_t target = next + static_cast<std::uint64_t>(here.displacement);
+      if (is_one_byte(here, 0xe9) || is_one_byte(here, 0xeb)) {
+        next = target;
+        return true;
+      }
+      if (is_jump_if(here)) return choose(here, before, target, next);
+      const bool leaves = here.map == OpcodeMap::one_byte && here.opcode == 0xff;
+      if (leaves) return false;
+      copies.pass(here);
+      return true;
+    }
+
+    // Behind a comparison of the pointer with null, it is followed to where it is none.
+    bool choose(const Instruction& here, const Instruction& before, std::uint64_t target,
+                std::uint64_t& next) const {
+      const bool compares = is_one_byte(before, 0x85) && before.is_wide && before.rm == before.reg &&
+                            before.rm != no_register && copies.in_register(before.rm);
+      const int condition = here.opcode & 0xf;
+      if (!compares || (condition != 4 && condition != 5)) return false;
+      if (condition == 5) next = target;
+      return true;
+    }
+
+    std::string of_held() {
+      if (held == nullptr || differ) return {};
+      if (held->is_class) {
+        const bool is_whole =
+            held->size_bytes == size_bytes && !held->may_be_a_base && !all.bases_.has(function, held->type);
+        return is_whole ? name_of(*held) : std::string();
+      }
+      if (size_bytes % held->size_bytes != 0) return {};
+      const std::string name = name_of(*held);
+      return size_bytes == held->size_bytes || name.empty() ? name : name + "[]";
+    }
+  };
+
+  static bool is_call(const Instruction& of) noexcept {
+    const bool is_indirect = is_one_byte(of, 0xff) && (of.reg & 7) == 2;
+    return is_one_byte(of, 0xe8) || is_indirect;
+  }
+
+  const PointerVariables& variables_of(Dwarf_Die& function) {
+    std::unique_ptr<PointerVariables>& known = variables_[dwarf_dieoffset(&function)];
+    if (known == nullptr) {
+      Dwarf_Addr begin = 0;
+      std::span<const std::uint8_t> code;
+      if (dwarf_lowpc(&function, &begin) == 0) code = code_.from(begin + bias_);
+      known = std::make_unique<PointerVariables>(function, code);
+    }
+    return *known;
+  }
+
+  // By DWARF, or by the instruction in front of the call that loads it: mov $SIZE, %edi; call.
+  std::uint64_t requested_bytes(const PointerVariables& variables, std::uint64_t return_address) const {
+    const std::uint64_t told = variables.first_argument(return_address - bias_);
+    if (told != 0) return told;
+    constexpr std::size_t load_bytes = 5;
+    constexpr std::size_t call_bytes = 5;
+    const std::span<const std::uint8_t> code = code_.from(return_address - load_bytes - call_bytes);
+    if (code.size() < load_bytes + call_bytes || code[0] != 0xbf || code[load_bytes] != 0xe8) return 0;
+    std::uint32_t size = 0;
+    std::memcpy(&size, code.data() + 1, sizeof size);
+    return size;
+  }
+
+  Code code_;
+  DebugInfo debug_info_;
+  CalledNames called_names_;
+  std::uint64_t bias_ = 0;
+  Bases bases_;
+  std::unordered_map<Dwarf_Off, std::unique_ptr<PointerVariables>> variables_;
+};
+
+}  // namespace
+
+std::vector<std::string> allocated_types(Object& object, std::span<const std::uint64_t> addresses,
+                                         const Options& options) {
+  std::vector<std::string> found(addresses.size());
+  const ObjectFile file = open_object(object, options);
+  if (!file) return found;
+  AllocatedTypes types(file.module);
+  for (std::size_t i = 0; i < addresses.size(); ++i) found[i] = types.of(addresses[i] + file.bias);
+  return found;
+}
+
+}  // namespace heapwright::symbolize

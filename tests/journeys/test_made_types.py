@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""What `new` makes, by debug information: right or not known, with either compiler, optimized or not."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import heapwright
+import pytest
+from conftest import Record, Recording, command
+from made_types import program
+
+# At least this share is known; the rest has no variable and no constructor behind the call.
+KNOWN = {"-O0": 0.8, "-O2": 0.55}
+WAYS = [(compiler, level) for compiler in ("g++", "clang++") for level in KNOWN]
+FEW = """
+#include <cstdlib>
+#include <string>
+namespace app {
+struct Plain { long a, b, c; };
+struct Session { std::string user; long hits; Session(const std::string& name, long of) : user(name), hits(of) {} };
+struct Shape { virtual ~Shape() {} long sides = 4; };
+struct Square : Shape { Square() { sides = 4; } };
+template <typename T> struct Node { T value; Node* next; };
+}
+void* volatile kept;
+int main(int count, char**) {
+  for (int i = 0; i < 10; ++i) {
+    auto* plain = new app::Plain;
+    plain->a = i;
+    kept = plain;
+    app::Shape* shape = new app::Square;
+    kept = shape;
+    auto* node = new app::Node<double>{1.0, nullptr};
+    kept = node;
+    kept = new app::Session("a name", i);
+    int* numbers = new int[1000 * count];
+    numbers[0] = i;
+    kept = numbers;
+    kept = operator new(100);
+    auto** zeroed = static_cast<long**>(std::calloc(sizeof(long*), 100 + count));
+    zeroed[0] = nullptr;
+    kept = zeroed;
+  }
+}
+"""
+
+
+def compiled(folder: Path, source: str, *options: str) -> Path:
+    (folder / "made.cpp").write_text(source)
+    line = [*options, "-g", "-w", "-std=c++17", "made.cpp", "-o", "made"]
+    subprocess.run(line, check=True, cwd=folder, timeout=250)
+    return folder / "made"
+
+
+def found_types(recording: Recording) -> dict[str, list[str]]:
+    """By the program's function that calls `new` itself: the types of its calls."""
+    trace = heapwright.open(recording.paths()[0])
+    made, symbols = trace.allocated_types(), trace.symbols()
+    parents, frames = trace.stack_columns["parent"].tolist(), trace.stack_columns["frame"].tolist()
+    found: dict[str, list[str]] = {}
+    for frame in {frame for stack, frame in enumerate(frames) if stack and stack not in set(parents)}:
+        locations = symbols.locations(frame)
+        if not any(location.function.startswith(("std::", "__gnu_cxx")) for location in locations):
+            found.setdefault(locations[-1].function, []).append(made.get(frame, ""))
+    return found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("compiler", "level"), WAYS)
+def test_types_are_right_or_not_known(record: Record, tmp_path: Path, compiler: str, level: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    source, types = program(seed=42, classes=60)
+    recording = record(compiled(tmp_path, source, compiler, level))
+    assert recording.status == 0, recording.errors
+    found = {name: its for name, its in found_types(recording).items() if name in types}
+    wrong = {name: (its, types[name]) for name, its in found.items() if not {"", types[name]}.issuperset(its)}
+    assert not wrong
+    known = sum(types[name] in its for name, its in found.items())
+    assert len(found) > 100
+    assert known >= KNOWN[level] * len(found)
+
+
+@pytest.mark.parametrize("level", KNOWN)
+def test_explain_groups_by_them(record: Record, tmp_path: Path, level: str) -> None:
+    recording = record(compiled(tmp_path, FEW, "g++", level))
+    assert recording.status == 0, recording.errors
+    line = [command, "explain", recording.paths()[0], "--by", "type", "--question", "volume", "--json"]
+    said = subprocess.run([str(part) for part in line], check=True, capture_output=True, timeout=120).stdout
+    sites = {site["name"]: site for site in json.loads(said)["questions"]["volume"]["sites"]}
+    wanted = {"app::Plain": 24, "app::Square": 16, "app::Node<double>": 16, "app::Session": 40, "int[]": 4000}
+    assert {name: sites[name]["bytes"] for name in wanted if name in sites} == {
+        name: 10 * size for name, size in wanted.items()
+    }
+    assert sum(site["bytes"] == 10 * 100 for site in sites.values()) == 1, (
+        "what no type is told of has its place"
+    )
+    assert sum(site["bytes"] == 10 * 808 for site in sites.values()) == 1
+    assert "app::Shape" not in sites
+    assert "long*" not in sites
