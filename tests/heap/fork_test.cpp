@@ -19,6 +19,7 @@
 #include "heap/service/process.hpp"
 #include "heap/service/publish.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/heap_object.hpp"
@@ -223,12 +224,15 @@ TEST(ForkCounters, AChildBeginsAtZero) {
   wait_for(child);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Each, ForkLock,
-    testing::Values(NamedLock{"maintenance", maintenance_lock}, NamedLock{"heaps", heaps_lock},
-                    NamedLock{"caches", caches_lock}, NamedLock{"pool", pool_lock},
-                    NamedLock{"dropped_maps", dropped_maps_lock}, NamedLock{"page_source", page_source_lock}),
-    [](const testing::TestParamInfo<NamedLock>& which) { return std::string(which.param.name); });
+INSTANTIATE_TEST_SUITE_P(Each, ForkLock,
+                         testing::Values(NamedLock{"maintenance", maintenance_lock},
+                                         NamedLock{"heaps", heaps_lock}, NamedLock{"caches", caches_lock},
+                                         NamedLock{"pool", pool_lock}, NamedLock{"mixed", mixed_lock},
+                                         NamedLock{"dropped_maps", dropped_maps_lock},
+                                         NamedLock{"page_source", page_source_lock}),
+                         [](const testing::TestParamInfo<NamedLock>& which) {
+                           return std::string(which.param.name);
+                         });
 
 }  // namespace
 }  // namespace heapwright::heap

@@ -237,6 +237,7 @@ TEST(IdleCaches, AreIdleNoMoreWithAThread) {
 // Each of so many sizes leaves sparse slabs, which the next one cannot use: most come from the coarser class.
 TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
   ASSERT_TRUE(initialize_process());
+  settings.gives_back_on_calls = false;  // or they would become mixed
   constexpr std::size_t least_bytes = 1040;
   constexpr std::size_t most_bytes = 2048;
   constexpr std::size_t bytes_of_each = 8'000'000;
@@ -253,6 +254,7 @@ TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
   EXPECT_LE(left, 10U);
   EXPECT_GE(left, 5U);
   for (void* block : kept) release(block);
+  settings.gives_back_on_calls = true;
 }
 
 std::uint64_t purged_bytes() { return counters_page->heap.purged_bytes.load(); }
@@ -266,7 +268,7 @@ void leave_sparse(std::size_t bytes, std::vector<void*>& kept) {
   }
 }
 
-// Nothing has rested for the decay time by then.
+// Slabs of several units, which do not become mixed. Nothing has rested for the decay time by then.
 TEST(Growth, BesideSparseSlabsTakesTheirPagesAtOnce) {
   settings.has_maintenance_thread = false;
   settings.decay_ms = 600'000;
@@ -274,7 +276,7 @@ TEST(Growth, BesideSparseSlabsTakesTheirPagesAtOnce) {
   while (maintain(100, 0) != 0) {
   }
   std::vector<void*> kept;
-  leave_sparse(1024, kept);
+  leave_sparse(3072, kept);
   const std::uint64_t before = purged_bytes();
   leave_sparse(2048, kept);
   EXPECT_GE(purged_bytes() - before, 20'000'000U);

@@ -18,6 +18,7 @@
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/sealed_record.hpp"
 #include "heap/threads/heap_object.hpp"
 #include "heap/threads/refill.hpp"
@@ -119,8 +120,11 @@ namespace {
 // `line` is the first line of the slab or large block around `pointer`.
 [[gnu::always_inline]] inline void require_begin(const char* function, const UnitLine* line,
                                                  const void* pointer) noexcept {
-  if (line->kind == UnitKind::slab) {
+  const UnitKind kind = line->kind;  // a slab may become mixed meanwhile
+  if (kind == UnitKind::slab) {
     require_block(function, line, pointer);
+  } else if (kind == UnitKind::mixed) {
+    mixed_block_bytes(function, line, pointer);
   } else if (pointer != memory_of(unit_of(line)) || (line->flags & is_forbidden_large) != 0) {
     stop_for_pointer(function, pointer);
   }
@@ -166,6 +170,7 @@ void release_slowly(void* block) noexcept {
     require_empty("free", block);
     return free_empty_block(block);
   }
+  if (line->kind == UnitKind::mixed) return free_mixed(line, block);
   require_begin("free", line, block);
   if (line->kind == UnitKind::large) {
     release_large(line, block);
@@ -199,6 +204,7 @@ std::size_t usable_bytes_slowly(void* block) noexcept {
     require_empty("malloc_usable_size", block);
     return 0;
   }
+  if (line->kind == UnitKind::mixed) return mixed_block_bytes("malloc_usable_size", line, block);
   require_begin("malloc_usable_size", line, block);
   return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
 }
@@ -229,7 +235,9 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
     if (void* resized = resize_large(line, bytes)) return resized;
     return copy_to(bytes, block, line->large_bytes);
   }
-  const std::size_t usable = class_of_slab(line).block_bytes;
+  const bool is_mixed = line->kind == UnitKind::mixed;
+  const std::size_t usable =
+      is_mixed ? mixed_block_bytes("realloc", line, block) : class_of_slab(line).block_bytes;
   // In place if it fits and wastes no more than half of the block.
   if (bytes <= usable && (bytes >= usable / 2 || usable <= 32)) return block;
   return copy_to(bytes, block, usable);

@@ -12,6 +12,7 @@
 #include "heap/service/maintenance.hpp"
 #include "heap/service/publish.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/heap_object.hpp"
@@ -22,8 +23,8 @@ namespace {
 
 // Outer locks first.
 constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, heaps_lock};
-constexpr Lock& (*inner_locks[])() noexcept = {own_lists_lock, caches_lock, pool_lock, dropped_maps_lock,
-                                               page_source_lock};
+constexpr Lock& (*inner_locks[])() noexcept = {own_lists_lock, caches_lock,       pool_lock,
+                                               mixed_lock,     dropped_maps_lock, page_source_lock};
 
 // The locks of the private heaps, if their list can be walked.
 void for_each_heaps_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument = 0) noexcept {

@@ -7,6 +7,7 @@
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
@@ -26,6 +27,14 @@ void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
   sums.slab_bytes += std::uint64_t{slab->units} * unit_bytes;
 }
 
+void add_mixed(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
+  const std::uint64_t live_bytes = slab->taken * std::uint64_t{16};
+  sums.live_blocks += static_cast<std::uint64_t>(slab->rest);
+  sums.live_bytes += live_bytes;
+  sums.free_bytes += unit_bytes - live_bytes;
+  sums.slab_bytes += unit_bytes;
+}
+
 // Everything that `owner` has; null: the whole process.
 void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexcept {
   const std::uint32_t end = region.span_bytes == 0 ? 0 : unit_frontier();
@@ -33,6 +42,7 @@ void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexc
     const UnitLine* line = line_of(unit);
     if (owner != nullptr && line->owner.load(std::memory_order_relaxed) != owner) continue;
     if (line->kind == UnitKind::slab) add_slab(line, sums);
+    if (line->kind == UnitKind::mixed) add_mixed(line, sums);
     if (line->kind != UnitKind::large || (line->flags & is_forbidden_large) != 0) continue;
     ++sums.live_blocks;
     sums.live_bytes += line->large_bytes;
@@ -103,6 +113,7 @@ bool heap_is_valid() noexcept {
   for (std::uint32_t unit = first_unit(); is_valid && unit < end; ++unit) {
     const UnitLine* line = line_of(unit);
     if (line->kind == UnitKind::slab) is_valid = slab_is_valid(line);
+    if (line->kind == UnitKind::mixed) is_valid = mixed_is_valid(line);
     if (line->kind == UnitKind::slab_rest) is_valid = line_of(unit - line->units)->kind == UnitKind::slab;
   }
   const auto check = [](const ThreadCache& cache, void* into) {

@@ -40,6 +40,7 @@ class Block {
 enum class UnitKind : std::uint8_t {
   inside = 0,     // not the first unit of anything
   slab,           // first unit of a slab
+  mixed,          // a former slab with blocks of any class (mixed_slab.hpp)
   slab_rest,      // later unit of a slab: `units` back to its first
   large,          // first unit of a block above slab_limit_bytes
   free_run,       // first unit of a free run
@@ -116,7 +117,7 @@ struct alignas(64) UnitLine : BlockList {
     std::uint32_t second_prev;  // free run: by age
     std::uint32_t moves;        // large and guarded: its number of mappings less one
   };
-  std::uint32_t units;
+  Relaxed<std::uint32_t> units;  // also read by threads that take a mixed slab for what it was
   union {
     struct {
       std::uint32_t next;  // slab: queue; free run: bin
@@ -204,7 +205,8 @@ inline UnitLine* head_line_of(const void* pointer) noexcept {
   if (offset >= region.used_bytes.load(std::memory_order_relaxed)) return nullptr;
   UnitLine* line = line_at(pointer);
   if (line->kind == UnitKind::slab_rest) line -= line->units;
-  return line->kind == UnitKind::slab || line->kind == UnitKind::large ? line : nullptr;
+  const UnitKind kind = line->kind;
+  return kind == UnitKind::slab || kind == UnitKind::mixed || kind == UnitKind::large ? line : nullptr;
 }
 
 }  // namespace heapwright::heap

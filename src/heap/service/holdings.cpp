@@ -2,6 +2,7 @@
 #include "heap/service/holdings.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -52,6 +53,14 @@ void add_slab_parts(const UnitLine* slab, Sums& sums) noexcept {
   }
 }
 
+void add_mixed_parts(const UnitLine* slab, Sums& sums) noexcept {
+  const std::uint64_t resident =
+      std::uint64_t{static_cast<std::uint32_t>(std::popcount(slab->freed))} * carve_bytes;
+  const std::uint64_t live = std::min<std::uint64_t>(slab->taken * std::uint64_t{16}, resident);
+  sums[Held::live] += live;
+  sums[Held::free_in_pool] += resident - live;
+}
+
 void add_large_parts(const UnitLine* line, Sums& sums) noexcept {
   if ((line->flags & is_forbidden_large) != 0) return;
   const std::uint64_t run_bytes = std::uint64_t{line->units} * unit_bytes;
@@ -85,6 +94,7 @@ Sums sums_now() noexcept {
   for (std::uint32_t unit = begin; unit < end; ++unit) {
     const UnitLine* line = line_of(unit);
     if (line->kind == UnitKind::slab) add_slab_parts(line, sums);
+    if (line->kind == UnitKind::mixed) add_mixed_parts(line, sums);
     if (line->kind == UnitKind::large) add_large_parts(line, sums);
   }
   sums[Held::runs] = dirty_bytes();

@@ -9,6 +9,7 @@
 #include "heap/base/own_thread.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/page_purge.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/caches.hpp"
@@ -40,6 +41,7 @@ struct Maintenance {
   std::atomic<std::uint64_t> due_ns;    // when a call may do the next piece
   PagePurge purge;                      // of a slab of `cache`, between two of its pieces
   std::atomic<std::uint32_t> answered;  // give_back_for_growth() has handled growth up to this unit
+  std::uint32_t answers;                // slabs for which it has done so
   ThreadCache cache;                    // owns the slab being processed; only gets notices, never allocates
 };
 constinit Maintenance maintenance{};
@@ -68,8 +70,16 @@ bool collect_own_notice() noexcept {
 bool go_on_purging() noexcept {
   UnitLine* slab = maintenance.purge.slab();
   if (slab == nullptr) return false;
-  if (!maintenance.purge.step()) put_back(slab, true);
+  const bool mixes = maintenance.purge.mixes();
+  if (!maintenance.purge.step() && !mixes) put_back(slab, true);
   return true;
+}
+
+// Begins to purge or mix a slab that maintenance.cache has just got from the pool.
+void begin_with(UnitLine* slab, bool mixes) noexcept {
+  if (!unwatch(slab)) return;
+  if (is_empty(slab) || !maintenance.purge.begin(slab, mixes)) return put_back(slab, true);
+  go_on_purging();
 }
 
 bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t looks) noexcept {
@@ -77,12 +87,19 @@ bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t
     count_steps(classes_per_look);
     UnitLine* slab = claim_unpurged(now, least_age, &maintenance.cache);
     if (slab == nullptr) continue;
-    if (!unwatch(slab)) return true;
-    if (is_empty(slab) || !maintenance.purge.begin(slab)) {
-      put_back(slab, true);
-      return true;
-    }
-    return go_on_purging();
+    begin_with(slab, false);
+    return true;
+  }
+  return false;
+}
+
+bool use_pooled_slab(std::uint32_t looks) noexcept {
+  for (std::uint32_t look = 0; look < looks; ++look) {
+    count_steps(classes_per_look);
+    UnitLine* slab = claim_usable(&maintenance.cache);
+    if (slab == nullptr) continue;
+    begin_with(slab, can_mix(slab) && !settings.is_hardened);
+    return true;
   }
   return false;
 }
@@ -90,8 +107,8 @@ bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t
 // One piece, within the step limit of a call.
 bool do_piece(std::uint16_t now, std::uint16_t least_age, Effort most) noexcept {
   return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) != 0 ||
-         purge_pooled_slab(now, least_age, most.looks) || take_over_asleep(now, least_age) ||
-         tidy_idle_cache(now, least_age) || dismantle_heap();
+         purge_pooled_slab(now, least_age, most.looks) || purge_mixed(now, least_age) ||
+         take_over_asleep(now, least_age) || tidy_idle_cache(now, least_age) || dismantle_heap();
 }
 
 // Free runs beyond what a program of this size needs between two peaks are kept for a
@@ -105,22 +122,24 @@ bool give_back_surplus(std::uint32_t units) noexcept {
   return true;
 }
 
-// Sparse slabs serve no other size. While the heap grows and they are a third of it, one loses its free pages
-// for each new unit, whatever its age; a program that does not grow may reuse them.
+// Sparse slabs serve no other size. While the heap grows and they are a twelfth of it, they become mixed, or
+// if they cannot, lose their free pages, whatever their age; a program that does not grow may reuse them. The
+// rate decides how much of what is needed next comes from them: 64 to 1.
 bool give_back_for_growth() noexcept {
-  constexpr std::size_t least_sparse_bytes = std::size_t{16} << 20;
-  constexpr std::size_t sparse_share = 3;
+  constexpr std::size_t least_sparse_bytes = std::size_t{8} << 20;
+  constexpr std::size_t sparse_share = 12;
+  constexpr std::uint32_t answers_per_unit = 64;
   // First, because usually nothing has grown: the rest reads lines that every thread writes.
   const std::uint32_t reached = reached_units();
   if (maintenance.answered.load(std::memory_order_relaxed) >= reached) return false;
-  const std::size_t sparse_bytes = unpurged_bytes();
+  const std::size_t sparse_bytes = usable_bytes_of_pool();
   if (sparse_bytes < least_sparse_bytes || sparse_bytes * sparse_share < committed_bytes() - dirty_bytes()) {
     maintenance.answered.store(reached, std::memory_order_relaxed);
     return false;
   }
   if (!maintenance.lock.try_lock()) return false;
   const bool is_between = go_on_purging();
-  if (!is_between && purge_pooled_slab(current_tick(), 0, of_call.looks)) {
+  if (!is_between && use_pooled_slab(of_call.looks) && ++maintenance.answers % answers_per_unit == 0) {
     maintenance.answered.fetch_add(1, std::memory_order_relaxed);
   }
   maintenance.lock.unlock();
@@ -131,8 +150,8 @@ bool give_back_for_growth() noexcept {
 void check_waiting() noexcept {
   waiting.is_there.store(0, std::memory_order_seq_cst);
   const bool waits = maintenance.purge.slab() != nullptr || maintenance.cache.pending != 0 ||
-                     has_dirty_runs() || has_unpurged_slabs() || has_returned_slabs() ||
-                     has_untidy_caches() || has_destroyed_heaps();
+                     has_dirty_runs() || has_unpurged_slabs() || has_unpurged_mixed() ||
+                     has_returned_slabs() || has_untidy_caches() || has_destroyed_heaps();
   if (waits) waiting.is_there.store(1, std::memory_order_relaxed);
 }
 

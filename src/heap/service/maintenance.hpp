@@ -19,7 +19,7 @@ class Lock;
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept;
 
 // From slow calls that hold no lock: one piece, at most 64 KiB of pages, on average every 4 ms (more often
-// while much waits), unless the thread does it; and while a largely sparse heap grows, one per new unit.
+// while much waits), unless the thread does it; and while a sparse heap grows, a sparse slab.
 void give_back_piece() noexcept;
 inline void give_back_if_due() noexcept {
   if (waiting.is_there.load(std::memory_order_relaxed) != 0) [[unlikely]] {

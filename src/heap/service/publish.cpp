@@ -15,6 +15,7 @@
 #include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/holdings.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/threads/caches.hpp"
 #include "platform/raw_syscall.hpp"
 
@@ -98,6 +99,7 @@ ClassSums sums_of_class(std::uint32_t size_class) noexcept {
   // Frees of blocks of 0 bytes are not counted.
   const std::uint64_t live = size_class == 0 ? live_empty_blocks() : 0;
   for_each_cache(add_class, &sums);
+  sums.returned += mixed_away(size_class);
   if (size_class == 0) sums.returned = sums.taken - std::min(live, sums.taken);
   return sums;
 }

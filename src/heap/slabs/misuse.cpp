@@ -76,7 +76,7 @@ UnitLine* line_around(const void* pointer) noexcept {
 
 void stop_for_pointer(const char* function, const void* pointer) noexcept {
   const UnitLine* line = line_around(pointer);
-  if (line == nullptr) stop_for_invalid_pointer(function, pointer);
+  if (line == nullptr || line->kind == UnitKind::mixed) stop_for_invalid_pointer(function, pointer);
   std::size_t bytes = line->large_bytes;
   std::size_t begin = 0;
   if (line->kind == UnitKind::slab) {

@@ -7,6 +7,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/slab.hpp"
 
 namespace heapwright::heap {
@@ -57,7 +58,7 @@ std::uint32_t drop_blocks_of(const UnitLine* slab, std::uint64_t* free, std::uin
 }  // namespace
 
 // Later steps turn both lists into marks; their blocks end up in the slab's own list.
-bool PagePurge::begin(UnitLine* slab) noexcept {
+bool PagePurge::begin(UnitLine* slab, bool mixes) noexcept {
   map_ = slab->dropped != 0 ? map_of(slab) : take_map(slab);
   if (map_ == nullptr) return false;
   if (slab->dropped == 0) *map_ = DroppedMap{};
@@ -69,6 +70,7 @@ bool PagePurge::begin(UnitLine* slab) noexcept {
   word_ = 0;
   dropped_bytes_ = 0;
   tail_ = nullptr;
+  mixes_ = mixes;
   return true;
 }
 
@@ -82,6 +84,12 @@ bool PagePurge::step() noexcept {
   if (listed_.count != 0) mark(&listed_);
   if (listed_.count == 0 && remote_.count != 0) mark(&remote_);
   if (listed_.count + remote_.count != 0) return true;
+  if (mixes_) {
+    if (left < 512) return true;  // mixing takes a step for each live block
+    mix(slab_, map_, free_);
+    slab_ = nullptr;
+    return false;
+  }
   const std::size_t used_bytes = slab_->fresh * std::size_t{class_of_slab(slab_).block_bytes};
   if (page_ < used_bytes) drop_some();
   if (page_ < used_bytes || !relist_some(left)) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Returns a slab's free pages to the kernel.
+// Returns a slab's free pages to the kernel, or makes the slab mixed.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@ namespace heapwright::heap {
 
 // Returns the pages that only free blocks overlap, in steps short enough for a call: 512 blocks, and the
 // pages of one unit, with a system call per hole. The caller must own the slab, unwatched, until the last
-// step.
+// step. A slab that is to be mixed is no longer the caller's after that.
 class PagePurge {
  public:
   // False: no memory for a map, and nothing has changed.
-  bool begin(UnitLine* slab) noexcept;
+  bool begin(UnitLine* slab, bool mixes = false) noexcept;
   // False: this was the last step.
   bool step() noexcept;
   // Null: no purge is under way.
   UnitLine* slab() const noexcept { return slab_; }
+  bool mixes() const noexcept { return mixes_; }
   std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
 
  private:
@@ -36,6 +37,7 @@ class PagePurge {
   std::size_t dropped_bytes_;
   std::uint32_t word_;
   Block* tail_;
+  bool mixes_;
   std::uint64_t free_[slab_map_words];
 };
 

@@ -6,7 +6,9 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
 #include "heap/slabs/leave_watched.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 
 namespace heapwright::heap {
 
@@ -24,6 +26,13 @@ struct SlabList {
     (last != 0 ? line_of(last)->next : first) = unit;
     last = unit;
   }
+  void prepend(UnitLine* slab) noexcept {
+    const std::uint32_t unit = unit_of(slab);
+    slab->prev = 0;
+    slab->next = first;
+    (first != 0 ? line_of(first)->prev : last) = unit;
+    first = unit;
+  }
   void remove(UnitLine* slab) noexcept {
     (slab->next != 0 ? line_of(slab->next)->prev : last) = slab->prev;
     (slab->prev != 0 ? line_of(slab->prev)->next : first) = slab->next;
@@ -35,13 +44,14 @@ struct SlabList {
 struct ClassPool {
   std::atomic<std::uint32_t> slabs;
   SlabList unpurged;
-  SlabList purged;
+  SlabList purged;  // those that can become mixed first
 };
 
 struct PartialPool {
   Lock lock;
-  std::atomic<std::uint32_t> units;  // this and the next are written under the lock
+  std::atomic<std::uint32_t> units;  // this and the next two are written under the lock
   std::atomic<std::uint32_t> unpurged_units;
+  std::atomic<std::uint32_t> usable_units;
   std::uint32_t cursor;  // the next class for claim_unpurged()
   ClassPool classes[class_count];
 };
@@ -52,6 +62,11 @@ LockGuard guard() noexcept { return {pool.lock, counters_page->heap.pool_lock}; 
 SlabList& list_of(const UnitLine* slab) noexcept {
   ClassPool& lists = pool.classes[slab->size_class];
   return has_flag(slab, is_purged) ? lists.purged : lists.unpurged;
+}
+
+// By other sizes: it becomes mixed, or returns its pages.
+bool is_usable(const UnitLine* slab) noexcept {
+  return !has_flag(slab, is_purged) || (can_mix(slab) && !settings.is_hardened);
 }
 
 // For leave_watched().
@@ -74,7 +89,9 @@ bool insert(UnitLine* slab) noexcept {
   set_flag(slab, is_pooled);
   // Writes first: a page that is read first costs two page faults.
   pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
-  list_of(slab).append(slab);
+  const bool comes_first = has_flag(slab, is_purged) && can_mix(slab);
+  comes_first ? list_of(slab).prepend(slab) : list_of(slab).append(slab);
+  if (is_usable(slab)) pool.usable_units.fetch_add(slab->units, std::memory_order_relaxed);
   pool.units.fetch_add(slab->units, std::memory_order_relaxed);
   if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_add(slab->units, std::memory_order_relaxed);
   return true;
@@ -82,6 +99,7 @@ bool insert(UnitLine* slab) noexcept {
 
 void remove(UnitLine* slab, ThreadCache* owner) noexcept {
   list_of(slab).remove(slab);
+  if (is_usable(slab)) pool.usable_units.fetch_sub(slab->units, std::memory_order_relaxed);
   pool.units.fetch_sub(slab->units, std::memory_order_relaxed);
   if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_sub(slab->units, std::memory_order_relaxed);
   pool.classes[slab->size_class].slabs.fetch_sub(1, std::memory_order_relaxed);
@@ -139,6 +157,21 @@ UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache
   return nullptr;
 }
 
+UnitLine* claim_usable(ThreadCache* owner) noexcept {
+  const LockGuard locked = guard();
+  for (std::uint32_t i = 0; i < classes_per_look && usable_bytes_of_pool() != 0; ++i) {
+    const ClassPool& lists = pool.classes[pool.cursor];
+    const std::uint32_t unit = lists.unpurged.first != 0 ? lists.unpurged.first : lists.purged.first;
+    if (unit != 0 && is_usable(line_of(unit))) {
+      UnitLine* slab = line_of(unit);
+      remove(slab, owner);
+      return slab;
+    }
+    pool.cursor = (pool.cursor + 1) % class_count;
+  }
+  return nullptr;
+}
+
 bool pool_purged(UnitLine* slab) noexcept {
   const LockGuard locked = guard();
   set_flag(slab, is_purged);
@@ -152,6 +185,10 @@ bool has_unpurged_slabs() noexcept {
 
 std::size_t unpurged_bytes() noexcept {
   return std::size_t{pool.unpurged_units.load(std::memory_order_relaxed)} * unit_bytes;
+}
+
+std::size_t usable_bytes_of_pool() noexcept {
+  return std::size_t{pool.usable_units.load(std::memory_order_relaxed)} * unit_bytes;
 }
 
 std::size_t pooled_bytes() noexcept {

@@ -27,13 +27,17 @@ bool claim_this_slab(UnitLine* slab) noexcept;
 // since. Null: none in the next classes_per_look classes.
 inline constexpr std::uint32_t classes_per_look = 64;
 UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache* owner) noexcept;
-// Returns a slab from claim_unpurged(), unwatched. False as for pool_slab().
+// The same for a slab of any age that can become mixed or was not purged.
+UnitLine* claim_usable(ThreadCache* owner) noexcept;
+// Returns a slab from one of these, unwatched. False as for pool_slab().
 bool pool_purged(UnitLine* slab) noexcept;
 
 bool has_unpurged_slabs() noexcept;
-// The bytes of all slabs here, and of the unpurged ones, including live blocks. Without a lock.
+// The bytes of all slabs here, of the unpurged ones, and of those for claim_usable(), including live blocks.
+// Without a lock.
 std::size_t pooled_bytes() noexcept;
 std::size_t unpurged_bytes() noexcept;
+std::size_t usable_bytes_of_pool() noexcept;
 
 Lock& pool_lock() noexcept;
 bool pool_is_valid() noexcept;

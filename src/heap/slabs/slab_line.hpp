@@ -39,10 +39,17 @@ inline RemoteWord remote_of(const UnitLine* slab) noexcept {
 inline bool is_empty(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
   return unlisted_count(slab) - detached == remote_of(slab).count();
 }
+// Mixed slabs (mixed_slab.hpp). From so many on, what is free in slabs is worth more to other sizes.
+inline constinit std::atomic<std::uint32_t> mixed_slabs{0};
+inline bool is_mixing() noexcept {
+  constexpr std::uint32_t least = 64;
+  return mixed_slabs.load(std::memory_order_relaxed) >= least;
+}
 // The number of live blocks up to which a slab is sparse: a sixth of its blocks, or half
-// if each free block spans at least a page.
+// if each free block spans at least a page, or may serve other sizes.
 inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
-  return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 6 : 2);
+  const bool is_half = class_of_slab(slab).block_bytes >= carve_bytes || is_mixing();
+  return slab->carved / (is_half ? 2 : 6);
 }
 inline bool is_sparse(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
   return unlisted_count(slab) - detached - remote_of(slab).count() <= sparse_limit(slab);

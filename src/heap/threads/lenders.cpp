@@ -73,7 +73,8 @@ Block* borrow_block(ThreadCache* own, std::uint32_t serving, std::uint32_t size_
   // In a forked child, other threads' caches are settled instead (left_behind.hpp).
   if (own->is_private || has_left_behind || !can_borrow(own)) return nullptr;
   const Lent lent = find_lender(own, serving, size_class);
-  return lent.slab == nullptr ? nullptr : open_borrowed(own, lent.slab, lent.blocks, size_class);
+  return lent.slab == nullptr ? nullptr
+                              : open_borrowed(own, lent.slab, lent.blocks, lent.slab->size_class, size_class);
 }
 
 }  // namespace heapwright::heap

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/thread_cache.hpp"
 
@@ -23,7 +24,7 @@ inline constexpr std::uint32_t share_of_sparse = 4;
 inline bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t coarse_class = size_classes[size_class].coarse;
   const ClassSlot& coarse = cache->slots[coarse_class];
-  if (coarse.held_units < pooled_bytes() / unit_bytes / share_of_sparse) return false;
+  if (coarse.held_units < (pooled_bytes() + mixed_bytes()) / unit_bytes / share_of_sparse) return false;
   if (coarse.held_units >= units_before_promotion) return true;
   return coarse.held_units >= units_before_favourite && coarse.votes >= votes_of_favourite &&
          coarse.favourite == coarse_class - size_class;

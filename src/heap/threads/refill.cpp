@@ -8,6 +8,7 @@
 #include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
 #include "heap/threads/borrowed_blocks.hpp"
@@ -123,7 +124,8 @@ UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
 // Opens a slab. Null: no memory.
 UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const bool is_first = !has_slabs(cache, size_class);
-  const std::uint32_t units = is_first ? first_slab_units : size_classes[size_class].units;
+  const bool is_short = is_first || (is_mixing() && block_bytes_of(size_class) <= small_limit_bytes);
+  const std::uint32_t units = is_short ? first_slab_units : size_classes[size_class].units;
   const bool has_guard = settings.is_hardened && may_guard_run();
   Run run = find_run(cache, units + (has_guard ? 1 : 0), is_first);
   if (run.unit == 0) return nullptr;
@@ -194,6 +196,15 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
 }
 
+// Instead of memory that was never used: a block between others of any size. Null: none has room.
+Block* take_mixed(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  if (!has_mixed_slabs() || cache->is_private || dirty_bytes() != 0) return nullptr;
+  if (!can_borrow(cache) && !(return_borrowed(cache) && can_borrow(cache))) return nullptr;
+  const MixedBlocks found = carve_mixed(size_class);
+  if (found.slab == nullptr) return nullptr;
+  return open_borrowed(cache, found.slab, found.blocks, size_class, size_class);
+}
+
 // In a forked child, before fresh memory is touched: claims a slab left behind, of this
 // class or its coarser one, and returns that class; 0: none.
 std::uint32_t claim_left_behind(ThreadCache* cache, std::uint32_t size_class) noexcept {
@@ -223,6 +234,7 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
     if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
     if (slab == nullptr) {
       if (Block* borrowed = borrow_block(cache, serving, size_class)) return borrowed;
+      if (Block* mixed = take_mixed(cache, size_class)) return mixed;
       free_delayed(cache);
       take_over_returned(cache, size_classes[serving].units);
       slab = open_for(cache, serving);
@@ -230,7 +242,7 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
   }
   if (slab == nullptr) return nullptr;
   Block* block = take_first(cache, slab);
-  make_current(cache, slab, ready_list(cache, slab), size_class);
+  make_current(cache, slab->size_class, ready_list(cache, slab), size_class);
   return block;
 }
 
@@ -262,7 +274,7 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
     BlockList* list = ready_list(cache, slab);
     if (list->free_list != nullptr) {
       require_listed(slab, list->free_list);
-      make_current(cache, slab, list, size_class);
+      make_current(cache, serving, list, size_class);
       return pop(list, list->free_list);
     }
   }

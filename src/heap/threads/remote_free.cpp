@@ -7,6 +7,7 @@
 #include "heap/base/messages.hpp"
 #include "heap/base/own_thread.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/mixed_slab.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
 #include "heap/threads/thread_cache.hpp"
@@ -28,6 +29,7 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
 // pool may be claimed meanwhile, and then the new owner gets the notice.
 void tell_owner(UnitLine* slab) noexcept {
   count_reason(counters::Reason::remote_notice);
+  if (slab->kind == UnitKind::mixed) return settle_mixed(slab);
   ThreadCache* owner = slab->owner.load(std::memory_order_acquire);
   if (owner == nullptr) {
     if (claim_this_slab(slab)) {
@@ -93,6 +95,7 @@ bool may_wait(const UnitLine* slab) noexcept {
 // If the block was freed a second time meanwhile, its slab may be closed and its memory reused.
 void free_now(void* block) noexcept {
   UnitLine* const slab = head_line_of(block);
+  if (slab != nullptr && slab->kind == UnitKind::mixed) return free_mixed(slab, block);
   if (slab == nullptr || slab->kind != UnitKind::slab) [[unlikely]] {
     stop_for_pointer("free", block);
   }

@@ -52,7 +52,7 @@ void clear_steps(ThreadCache* cache, const ClassSlot& slot, const BlockList& lis
   }
 }
 
-void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
+void make_current(ThreadCache* cache, std::uint32_t serving, const BlockList* list,
                   std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
   // One or two steps: steps are 8 bytes, classes 16 apart. The step of 0 bytes has no list.
@@ -61,7 +61,7 @@ void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* lis
   const std::uintptr_t distance = distance_of(cache, list);
   cache->current[first] = distance;
   cache->current[last] = distance;
-  ClassSlot& slot = slot_of(cache, slab);
+  ClassSlot& slot = cache->slots[serving];
   const auto least = static_cast<std::uint16_t>(first);
   if (slot.least_step == 0 || least < slot.least_step) slot.least_step = least;
   slot.most_step = std::max(slot.most_step, static_cast<std::uint16_t>(last));

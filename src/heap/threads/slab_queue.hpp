@@ -14,8 +14,8 @@ inline ClassSlot& slot_of(ThreadCache* cache, const UnitLine* slab) noexcept {
   return cache->slots[slab->size_class];
 }
 
-// Makes `list`, of the first slab of a queue, current for requests of the class.
-void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
+// Makes `list`, of the class `serving`, current for requests of `size_class`.
+void make_current(ThreadCache* cache, std::uint32_t serving, const BlockList* list,
                   std::uint32_t size_class) noexcept;
 
 // The list has no block left: it is current no more.
