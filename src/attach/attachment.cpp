@@ -39,12 +39,12 @@ TargetMemory& opened(TargetMemory& memory, pid_t process) {
 
 }  // namespace
 
-Attachment::Attachment(pid_t process, Observer& observer, Whose whose)
+Attachment::Attachment(pid_t process, Observer& observer, const Wanted& wanted)
     : process_(process),
       memory_(process),
       stopped_(process),
       observer_(observer),
-      plan_(make_plan(process, opened(memory_, process), observer.image(), whose)),
+      plan_(make_plan(process, opened(memory_, process), observer.image(), wanted)),
       region_(plan_.region, observer.image()),
       is_region_mapped_(plan_.is_reused),
       is_annex_mapped_(plan_.annex.is_reused) {

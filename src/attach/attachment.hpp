@@ -20,13 +20,15 @@ struct StopFacts {
 class Attachment {
  public:
   // Refusal: the process cannot be observed.
-  Attachment(pid_t process, Observer& observer, Whose whose);
+  Attachment(pid_t process, Observer& observer, const Wanted& wanted);
 
   // Refusal: all changes were undone.
   void attach();
   // Retries until it succeeds, and prints on standard error what prevents it. False: the process has ended or
   // executed another program: nothing is left to undo.
   bool detach();
+  // Images that replace the process or its children are recorded from now on. Any time after attach().
+  void hand_on(const RecordedImages& images) { observer_.hand_on(memory_, region_, images); }
   // Whether the process still has our mapping.
   bool is_there() const;
 

@@ -76,20 +76,43 @@ int open_signals() {
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
-bool has_input_ended() {
-  char text[4096];
-  return read(STDIN_FILENO, text, sizeof text) <= 0;
-}
+// What the program that started this one says while we are attached.
+class Input {
+ public:
+  // Reads what is there. False: it has ended.
+  bool read_some(Attachment& attachment) {
+    char text[4096];
+    const ssize_t length = read(STDIN_FILENO, text, sizeof text);
+    if (length <= 0) return false;
+    said_.append(text, static_cast<std::size_t>(length));
+    for (std::size_t end = said_.find('\n'); end != std::string::npos; end = said_.find('\n')) {
+      obey(said_.substr(0, end), attachment);
+      said_.erase(0, end + 1);
+    }
+    return true;
+  }
+
+ private:
+  static void obey(const std::string& line, Attachment& attachment) {
+    const std::size_t library = line.find('\t') + 1;
+    const std::size_t session = line.find('\t', library) + 1;
+    if (!line.starts_with("images\t") || session == 0) return;
+    attachment.hand_on({line.substr(library, session - 1 - library), line.substr(session)});
+  }
+
+  std::string said_;
+};
 
 // Returns CLOCK_MONOTONIC when the agent was last seen in the process.
-std::uint64_t wait_for_stop_request(const Attachment& attachment, int process, int signals) {
+std::uint64_t wait_for_stop_request(Attachment& attachment, int process, int signals) {
   pollfd sources[] = {{process, POLLIN, 0}, {signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+  Input input;
   std::uint64_t seen_ns = monotonic_ns();
   for (std::uint64_t now_ns = seen_ns; attachment.is_there(); now_ns = monotonic_ns()) {
     seen_ns = now_ns;
     if (poll(sources, 3, look_ms) <= 0) continue;
     if (sources[0].revents != 0 || sources[1].revents != 0) break;
-    if (sources[2].revents != 0 && has_input_ended()) break;
+    if (sources[2].revents != 0 && !input.read_some(attachment)) break;
   }
   return seen_ns;
 }
@@ -110,8 +133,8 @@ int run(const Options& options) {
   check_process(options.process, getppid(), options.is_forced, options.is_recording);
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, options.process, 0));
   const std::unique_ptr<Observer> observer = make_observer(options);
-  Attachment attachment(options.process, *observer,
-                        options.is_inside ? Whose::of_executable : Whose::of_process);
+  const Whose whose = options.is_inside ? Whose::of_executable : Whose::of_process;
+  Attachment attachment(options.process, *observer, {whose, options.with_children});
   attachment.attach();
   say_attached(attachment, *observer);
   const std::uint64_t seen_ns = wait_for_stop_request(attachment, process, signals);

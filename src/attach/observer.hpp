@@ -23,6 +23,12 @@ struct Scene {
   RemoteCalls& call;
 };
 
+// How the recorder gets into other images: the values of LD_PRELOAD and HEAPWRIGHT_SESSION.
+struct RecordedImages {
+  std::string library;
+  std::string session;
+};
+
 class Observer {
  public:
   explicit Observer(AgentKind kind) : image_(kind) {}
@@ -36,6 +42,8 @@ class Observer {
   virtual void prepare(const Plan& plan) = 0;
   // Fills in the agent's data and maps its memory. Refusal: as above.
   virtual void begin(const Scene& scene) = 0;
+  // Tells the agent, while the process runs. Nothing: there is no room for them, or it is not for images.
+  virtual void hand_on(const TargetMemory&, const Region&, const RecordedImages&) {}
   // The process is no longer observed, or has ended.
   virtual void end() = 0;
   // Unmaps our memory, or replaces it with anonymous memory for as long as a thread may be inside a hook.

@@ -8,10 +8,13 @@ namespace heapwright::attach {
 const char help_text[] =
     R"(Counts the heap calls of a running process, until standard input ends.
 
-  heapwright-attach [--record [--inside]] [--despite-seccomp] PID
+  heapwright-attach [--record [--inside] [--children]] [--despite-seccomp] PID
 
   --record            let heapwright-collect record them instead
   --inside            those of the allocator that is linked into the executable
+  --children          with --record: and those of its children; standard input may
+                      name what other images need: images, the recorder's path and
+                      the session, with tabs between them
   --despite-seccomp   attach even if the process has a seccomp filter
   --version, --help
 
@@ -43,6 +46,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.is_recording = true;
     } else if (argument == "--inside") {
       options.is_inside = true;
+    } else if (argument == "--children") {
+      options.with_children = true;
     } else if (argument == "--help") {
       options.show_help = true;
     } else if (argument == "--version") {
@@ -54,6 +59,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
   }
   if (options.is_inside && !options.is_recording) throw UsageError("--inside needs --record");
+  if (options.with_children && !options.is_recording) throw UsageError("--children needs --record");
   if (options.process == 0 && !options.show_help && !options.show_version) {
     throw UsageError("name a process: heapwright-attach PID");
   }

@@ -20,7 +20,8 @@ struct Options {
   pid_t process = 0;
   bool is_recording = false;  // instead of counting
   bool is_forced = false;
-  bool is_inside = false;  // the allocator in the executable, by its symbol table
+  bool with_children = false;  // of a recorded process: they are recorded, too
+  bool is_inside = false;      // the allocator in the executable, by its symbol table
   bool show_help = false;
   bool show_version = false;
 };

@@ -42,9 +42,13 @@ std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mappin
 
 class Planner {
  public:
-  Planner(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose)
-      : process_(process), memory_(memory), image_(image), whose_(whose) {
-    plan_.whose = whose;
+  Planner(pid_t process, const TargetMemory& memory, const AgentImage& image, const Wanted& wanted)
+      : process_(process),
+        memory_(memory),
+        image_(image),
+        whose_(wanted.whose),
+        has_children_(wanted.children) {
+    plan_.whose = wanted.whose;
   }
 
   Plan run() {
@@ -191,14 +195,17 @@ class Planner {
   static bool is_before(const Mapping& a, const Mapping& b) { return a.begin < b.begin; }
 
   // The counting agent has none for what is no heap call, nor for jemalloc's and mimalloc's own names.
-  bool has_hook(Entry entry) const { return is_recording() || entry < Entry::dlclose_; }
+  bool has_hook(Entry entry) const {
+    if (agent::is_of_children(entry)) return has_children_ && is_recording();
+    return is_recording() || entry < Entry::dlclose_;
+  }
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
 
   void add_of_libc(const std::vector<Module>& modules) {
-    for (const Entry entry :
-         {Entry::dlclose_, Entry::mmap_, Entry::munmap_, Entry::mremap_, Entry::madvise_, Entry::exit_}) {
-      add_first(modules, entry);
+    for (const Entry entry : {Entry::dlclose_, Entry::mmap_, Entry::munmap_, Entry::mremap_, Entry::madvise_,
+                              Entry::exit_, Entry::execve_, Entry::prctl_, Entry::syscall_}) {
+      if (has_hook(entry)) add_first(modules, entry);
     }
     const Mapping* const code = find_mapping(plan_.maps, address_of(modules, "mmap"));
     if (code == nullptr) return;
@@ -274,6 +281,9 @@ class Planner {
   void leave_out(Entry entry, const std::string& why) {
     const std::string name = agent::entry_names[agent::index_of(entry)];
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
+    if (entry == Entry::execve_) {
+      plan_.notes.push_back("programs that it executes are not recorded: its execve " + why);
+    }
     // Then the owner of some mapped memory is unknown, or how the process ends, and the report shows it as
     // such.
     if (agent::is_of_system(entry)) return;
@@ -334,13 +344,14 @@ class Planner {
   const TargetMemory& memory_;
   const AgentImage& image_;
   Whose whose_;
+  bool has_children_;
   Plan plan_;
 };
 
 }  // namespace
 
-Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose) {
-  return Planner(process, memory, image, whose).run();
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, const Wanted& wanted) {
+  return Planner(process, memory, image, wanted).run();
 }
 
 }  // namespace heapwright::attach

@@ -45,6 +45,11 @@ enum class Whose : std::uint8_t {
   of_executable,  // the one in the executable, by its symbol table; without it nothing is
 };
 
+struct Wanted {
+  Whose whose = Whose::of_process;
+  bool children = false;  // are recorded as well
+};
+
 struct Plan {
   std::string started_as;  // the path that was executed
   std::string program;     // the same without the folder
@@ -72,17 +77,19 @@ struct Plan {
   std::vector<std::string> notes;  // what will not be counted
   Whose whose = Whose::of_process;
 
-  // The allocator that reports name first, and the other one; nullptr: there is none.
-  const Allocator& main() const noexcept {
-    return second && whose == Whose::of_executable ? *second : allocator;
+  // A program has an allocator of its own to live on it. CPython has a mimalloc that it does not use.
+  bool is_second_first() const noexcept {
+    return second && (whose == Whose::of_executable || interpreter.runtime == 0);
   }
+  // The allocator that reports name first, and the other one; nullptr: there is none.
+  const Allocator& main() const noexcept { return is_second_first() ? *second : allocator; }
   const Allocator* beside() const noexcept {
     if (!second) return nullptr;
-    return whose == Whose::of_executable ? &allocator : &*second;
+    return is_second_first() ? &allocator : &*second;
   }
 };
 
 // Refusal: it cannot be counted, or another process already counts it.
-Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, Whose whose);
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image, const Wanted& wanted);
 
 }  // namespace heapwright::attach

@@ -109,6 +109,18 @@ std::uint64_t name_giver(const Plan& plan, const Patch& patch) {
   return is_operator ? plan.second->points[0].symbol.address : patch.function;
 }
 
+// Or get a filter that no hook of ours sees: a function that installs one could not be patched.
+bool may_be_filtered(const Scene& scene) {
+  auto status = tracee::read_status(scene.stopped.process());
+  if (tracee::number_in(status["Seccomp"]) != 0) return true;
+  const auto is_patched = [&](agent::Entry entry) {
+    return std::any_of(scene.plan.patches.begin(), scene.plan.patches.end(),
+                       [entry](const Patch& patch) { return patch.entry == entry; });
+  };
+  const bool is_static = scene.plan.allocator.is_inner && !scene.plan.second;
+  return !is_static && !(is_patched(agent::Entry::prctl_) && is_patched(agent::Entry::syscall_));
+}
+
 void put_plain_memory(const Scene& scene, std::uint64_t area) {
   scene.call(SYS_mmap, area, recorder::replaced_bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -248,6 +260,7 @@ void RecordingObserver::begin(const Scene& scene) {
   }
   made->libc_code = scene.plan.libc_code;
   made->libc_code_bytes = scene.plan.libc_code_bytes;
+  made->is_filtered = may_be_filtered(scene) ? 1 : 0;
   made->agent_code = scene.region.image();
   made->agent_code_bytes = scene.region.data() - scene.region.image();
   std::fill_n(made->claims, recorder::max_lanes, 1U);
@@ -273,9 +286,27 @@ void RecordingObserver::begin(const Scene& scene) {
   }
   // At once: a thread may still be in a hook of the last recording.
   scene.memory.must_put(agent, *made);
+  scene.memory.must_put(scene.region.threads() + offsetof(WipedOnFork, origin), recorder::Origin::attached);
+}
+
+// The word that makes them count is written last.
+void RecordingObserver::hand_on(const TargetMemory& memory, const Region& region,
+                                const RecordedImages& images) {
+  const std::uint64_t agent = region.agent();
+  const auto put = [&](std::size_t offset, const std::string& text) {
+    memory.must_write(agent + offset, reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1);
+  };
+  if (images.library.size() >= sizeof RecordingAgent::library ||
+      images.session.size() >= sizeof RecordingAgent::session) {
+    return;
+  }
+  put(offsetof(RecordingAgent, library), images.library);
+  put(offsetof(RecordingAgent, session), images.session);
+  memory.must_put(agent + offsetof(RecordingAgent, has_images), std::uint32_t{1});
 }
 
 bool RecordingObserver::unmap(const Scene& scene) {
+  scene.memory.must_put(scene.region.agent() + offsetof(RecordingAgent, has_images), std::uint32_t{0});
   if (is_thread_within(scene)) {
     put_plain_memory(scene, area_);
     return false;

@@ -23,6 +23,7 @@ class RecordingObserver : public Observer {
 
   void prepare(const Plan&) override {}
   void begin(const Scene& scene) override;
+  void hand_on(const TargetMemory& memory, const Region& region, const RecordedImages& images) override;
   void end() override {}
   bool unmap(const Scene& scene) override;
   void discard() noexcept override {}

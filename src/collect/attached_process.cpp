@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "collect/options.hpp"
+#include "collect/write_all.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -57,12 +57,12 @@ class SpawnAttributes {
 
 }  // namespace
 
-AttachedProcess::AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp,
-                                 bool is_inside) {
+AttachedProcess::AttachedProcess(const std::string& attacher, const Options& options, bool is_inside) {
   std::vector<std::string> words{attacher, "--record"};
   if (is_inside) words.emplace_back("--inside");
-  if (despite_seccomp) words.emplace_back("--despite-seccomp");
-  words.push_back(std::to_string(process));
+  if (options.despite_seccomp) words.emplace_back("--despite-seccomp");
+  if (options.follow_children) words.emplace_back("--children");
+  words.push_back(std::to_string(options.process));
   int input[2];
   int output[2];
   if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) {
@@ -101,6 +101,11 @@ int AttachedProcess::open_session() const {
   }
   const std::string path = attached_.substr(begin + 1, attached_.find('"', begin + 1) - begin - 1);
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+void AttachedProcess::hand_on(const std::string& library, const std::string& session) const {
+  const std::string line = "images\t" + library + "\t" + session + "\n";
+  if (to_attacher_ >= 0) write_all(to_attacher_, line.data(), line.size());
 }
 
 void AttachedProcess::detach() {

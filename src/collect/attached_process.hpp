@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "collect/options.hpp"
+
 namespace heapwright::collect {
 
 class AttachedProcess {
@@ -16,7 +18,7 @@ class AttachedProcess {
   // Returns once the agent is in place or heapwright-attach has printed why not. NotAttached:
   // heapwright-attach cannot be started.
   // is_inside: the allocator in the executable is recorded.
-  AttachedProcess(const std::string& attacher, pid_t process, bool despite_seccomp, bool is_inside);
+  AttachedProcess(const std::string& attacher, const Options& options, bool is_inside);
   ~AttachedProcess() { detach(); }
   AttachedProcess(const AttachedProcess&) = delete;
   AttachedProcess& operator=(const AttachedProcess&) = delete;
@@ -28,6 +30,9 @@ class AttachedProcess {
   pid_t attacher() const noexcept { return attacher_; }
   // Opens the session that the process has mapped; below 0: see errno.
   int open_session() const;
+
+  // With its children: what images need that are to be recorded.
+  void hand_on(const std::string& library, const std::string& session) const;
 
   // Waits until the process is restored or has ended. A second call does nothing.
   void detach();

@@ -36,6 +36,7 @@ constexpr std::uint64_t memory_interval_ns = 10'000'000;
 constexpr std::uint64_t processes_at_full_pace = 16;
 constexpr std::uint64_t wait_check_interval_ns = 50'000'000;
 constexpr std::uint64_t wait_message_ns = 2'000'000'000;
+constexpr std::uint64_t unnoted_fork_ns = 1'000'000'000;
 constexpr std::int32_t unknown_status = -1;
 
 std::uint32_t flags_of(const Options& options, const TickClock& clock) {
@@ -118,7 +119,7 @@ void Collector::run_to_end() {
 }
 
 bool Collector::is_over() {
-  if (attached_ != nullptr) return live_.empty();
+  if (attached_ != nullptr && !options_.follow_children) return live_.empty();
   if (!program_has_ended_ || !live_.empty()) return false;
   // A child may have started at the last moment.
   discover();
@@ -127,6 +128,8 @@ bool Collector::is_over() {
   const std::uint64_t now_ns = clock_.now_ns();
   if (now_ns < next_wait_check_ns_) return false;
   next_wait_check_ns_ = now_ns + wait_check_interval_ns;
+  // Nobody notes what an attached process forks: its first heap call does.
+  if (attached_ != nullptr && now_ns - program_ended_ns_ < unnoted_fork_ns) return false;
   if (!started_.any_may_be_recorded(session_.control(), now_ns)) return true;
   if (now_ns - program_ended_ns_ >= wait_message_ns) say_waiting();
   return false;
@@ -185,9 +188,10 @@ void Collector::adopt(std::uint32_t block_index) {
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  name.is_first_image = attached_ == nullptr &&
-                        std::none_of(files_.begin(), files_.end(),
+  name.is_first_image = std::none_of(files_.begin(), files_.end(),
                                      [&](const auto& file) { return file.process_id == name.process_id; });
+  name.is_attached = attached_ != nullptr && name.is_first_image && is_attached_process(name.process_id);
+  if (name.is_attached) name.is_first_image = false;
   if (options_.room_bytes != 0) drop_images_before(name.process_id);
   const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {
@@ -200,6 +204,10 @@ void Collector::adopt(std::uint32_t block_index) {
   ProcessWatch& watch = recording->watch();
   const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());
   live_.push_back({block_index, block, std::move(recording), is_verified, false});
+}
+
+bool Collector::is_attached_process(std::uint32_t process_id) const noexcept {
+  return attached_ != nullptr && process_id == static_cast<std::uint32_t>(options_.process);
 }
 
 // A process that calls exec endlessly would fill the folder.
@@ -331,7 +339,8 @@ void Collector::end_processes() {
   for (LiveProcess& process : live_) end_if_over(process);
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   look_at_starts();
-  if (program_has_ended_ && attached_ == nullptr && !live_.empty()) say_waiting();
+  const bool has_children = attached_ == nullptr || options_.follow_children;
+  if (program_has_ended_ && has_children && !live_.empty()) say_waiting();
 }
 
 void Collector::end_if_over(LiveProcess& process) {
@@ -350,7 +359,7 @@ void Collector::end_if_over(LiveProcess& process) {
     return;
   }
   if (!recording.watch().is_gone()) {
-    if (attached_ != nullptr && program_has_ended_) end_detached(process);
+    if (program_has_ended_ && is_attached_process(recording.process_id())) end_detached(process);
     return;
   }
   const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;

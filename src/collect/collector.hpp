@@ -60,6 +60,7 @@ class Collector {
   DrainResult drain();
   void discover();
   void adopt(std::uint32_t block_index);
+  bool is_attached_process(std::uint32_t process_id) const noexcept;
   void drop_images_before(std::uint32_t process_id) const;
   void keep_up();
   void read_control_file(std::uint64_t now_ns);

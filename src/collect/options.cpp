@@ -24,7 +24,7 @@ const char help_text[] =
                       %% a percent sign (default %e.%p.heapwright);
                       - is standard output, the program's own goes to standard error
   --force             replace existing files
-  --children          record the program's child processes as well
+  --children          record child processes as well, also those of --pid
   --free-stacks       keep the call stack of every release
   --no-stacks         keep no call stacks
   --no-python         keep no Python functions in call stacks
@@ -239,8 +239,8 @@ void check_what_is_recorded(const Options& options) {
     throw UsageError("--patch starts a program and --pid takes a running one: leave out one of them");
   }
   if (!options.behind_path.empty()) throw UsageError(name + " preloads nothing: leave out --behind");
-  if (options.follow_children) {
-    throw UsageError(name + " records one process without its children: leave out --children");
+  if (options.follow_children && options.patches) {
+    throw UsageError("--patch records one process without its children: leave out --children");
   }
 }
 

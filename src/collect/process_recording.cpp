@@ -63,11 +63,20 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       scanner_(watch_.memory_folder(), block, context.clock, context.options.residency && !watch_.is_gone()),
       snapshots_(context.options.snapshots, block, context.clock, file_, snapshot_source()) {
   file_.write(metadata_);
+  leave_out_switches();
   note_trace_path();
   look_at_code(context_.clock.now_ns());
   processor_.begin(watch_, name.is_first_image, context.clock.now_ns());
   const bool is_file = context.output_descriptor < 0;
   if (context.options.room_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.room_bytes);
+}
+
+// Those before a process that began while calls were recorded: of its own run nothing is missing.
+void ProcessRecording::leave_out_switches() {
+  const std::vector<trace::Switch>& switches = context_.switches.all();
+  if (name_.is_attached || switches.empty() || !context_.switches.is_on()) return;
+  if (context_.clock.conversion().since_epoch_ns(block_.start_ticks) < switches.back().time_ns) return;
+  switches_before_ = switches_written_ = switches.size();
 }
 
 // For those who ask for a snapshot.
@@ -93,12 +102,12 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.sample_mean_bytes = options.sample_mean_bytes;
   metadata.durations_recorded = options.durations && options.sample_mean_bytes == 0;
   metadata.free_stacks_recorded = options.free_stacks;
-  metadata.notes = context_.notes;
+  if (name_.is_attached) metadata.notes = context_.notes;
   metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
-  const bool is_part = options.process != 0 && !options.is_whole_run;
+  const bool is_part = name_.is_attached && !options.is_whole_run;
   if (is_part) metadata.conditions.emplace_back(trace::attached_condition);
   if (options.patches) metadata.conditions.emplace_back(trace::patched_condition);
-  for (const std::string& name : context_.beside) {
+  for (const std::string& name : has_agent() ? context_.beside : std::vector<std::string>{}) {
     metadata.conditions.push_back(trace::beside_condition + name);
   }
   const KernelEvents* kernel_events = context_.kernel_events;
@@ -115,6 +124,11 @@ std::string ProcessRecording::command_line() const {
     for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
   }
   return text.empty() ? started_as(block_) : text;
+}
+
+// Whether its calls come from an agent, and not from a preloaded recorder.
+bool ProcessRecording::has_agent() const noexcept {
+  return name_.is_attached || block_.is_fork_child == session::forked_with_agent;
 }
 
 // In another PID namespace, its ids would be those of other threads here.
@@ -322,10 +336,10 @@ void ProcessRecording::take_last_snapshot() {
 SnapshotSource ProcessRecording::snapshot_source() {
   return {name_.process_id, [this] { return write_calls(); },
           [this] {
-            const bool is_start_seen = context_.options.process == 0 || context_.options.is_whole_run;
+            const bool is_start_seen = !name_.is_attached || context_.options.is_whole_run;
             const bool is_from_start = is_start_seen && block_.is_fork_child == 0;
             const bool is_whole = context_.options.sample_mean_bytes == 0;
-            return is_whole && is_from_start && context_.switches.all().empty() &&
+            return is_whole && is_from_start && context_.switches.all().size() == switches_before_ &&
                    context_.switches.is_on() && dropped() == 0;
           },
           context_.options.unaligned_pointers, context_.options.runs_during_snapshots};
@@ -333,8 +347,7 @@ SnapshotSource ProcessRecording::snapshot_source() {
 
 std::string ProcessRecording::write_calls() {
   if (name_.is_elsewhere) return "it is in another PID namespace";
-  if (context_.options.sample_mean_bytes != 0 && context_.options.process != 0 &&
-      !context_.options.is_whole_run) {
+  if (context_.options.sample_mean_bytes != 0 && name_.is_attached && !context_.options.is_whole_run) {
     return "a sampled recording of a process that ran already does not have every block";
   }
   if (context_.output_descriptor >= 0) return "the recording is not an ordinary file";
@@ -433,7 +446,7 @@ void ProcessRecording::complete_metadata() {
   metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
   metadata_.allocator = text_of(block_.allocator);
   metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
-  metadata_.notes = context_.notes;
+  metadata_.notes = name_.is_attached ? context_.notes : std::vector<std::string>{};
   if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0) {
     metadata_.conditions.push_back("kernel_events_lost\t" + std::to_string(context_.kernel_events->lost()));
   }
@@ -451,7 +464,9 @@ void ProcessRecording::complete_metadata() {
   if (!found.runtime.empty()) metadata_.conditions.push_back(trace::runtime_condition + found.runtime);
   for (std::string& note : found.notes) metadata_.notes.push_back(std::move(note));
   for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
-  for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
+  if (has_agent()) {
+    metadata_.unseen.insert(metadata_.unseen.end(), context_.unseen.begin(), context_.unseen.end());
+  }
 }
 
 // Only now: runtimes write their maps late, and say late what was replaced.

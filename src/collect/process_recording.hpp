@@ -37,7 +37,8 @@ struct RecordingContext {
   const TickClock& clock;
   std::string host;
   std::uint32_t program_process_id = 0;  // of the program that the collector started
-  std::vector<std::string> notes;        // for every trace
+  // For the traces of that program, or of the process that is attached to and its forked children.
+  std::vector<std::string> notes;
   EncoderPool encoders;
   UnseenAllocators unseen_allocators;
   SwitchHistory switches = {};
@@ -80,6 +81,7 @@ struct ProcessName {
   std::uint32_t process_id = 0;
   std::uint32_t parent_process_id = 0;
   bool is_elsewhere = false;   // in another PID namespace
+  bool is_attached = false;    // it ran before the recording
   bool is_first_image = true;  // false: the process has used CPU time before, in another image or unrecorded
 };
 
@@ -152,6 +154,7 @@ class ProcessRecording {
   void write_pending();
   void look_at_code(std::uint64_t now_ns);
   void complete_metadata();
+  void leave_out_switches();
   void note_trace_path();
   void write_code_names();
   SnapshotSource snapshot_source();
@@ -160,6 +163,7 @@ class ProcessRecording {
   trace::Metadata describe() const;
   std::string command_line() const;
   std::uint64_t dropped() const noexcept;
+  bool has_agent() const noexcept;
   KernelEvents* kernel() const noexcept;
 
   RecordingContext& context_;
@@ -174,6 +178,7 @@ class ProcessRecording {
   std::vector<std::uint32_t> owners_with_chunk_;  // few: one per encoder in use
   std::uint64_t uses_ = 0;
   std::vector<trace::Thread> pending_threads_;
+  std::size_t switches_before_ = 0;  // of the recording, before the process
   std::size_t switches_written_ = 0;
   MemorySampler memory_;
   ProcessorSampler processor_;

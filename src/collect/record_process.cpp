@@ -17,6 +17,7 @@
 #include "collect/launch.hpp"
 #include "collect/messages.hpp"
 #include "collect/output_stream.hpp"
+#include "collect/recorder_library.hpp"
 #include "collect/recording_outputs.hpp"
 #include "collect/report.hpp"
 #include "collect/session_memory.hpp"
@@ -30,6 +31,7 @@ constexpr int recorder_lost_code = 1;
 
 const char attached_note[] =
     "attached while it ran: earlier blocks are unknown; child processes are not recorded";
+const char with_children_note[] = "attached while it ran: earlier blocks are unknown";
 const char patched_note[] =
     "recorded from its first instruction on: what its libraries allocated before is unknown; child processes "
     "are not recorded";
@@ -62,14 +64,18 @@ void announce_begin(const AttachedProcess& attached, const Options& options, con
 // Where the recording goes, opened before anything is touched, or let go from its entry.
 struct Outputs {
   Outputs(const Options& options, const std::string& program, int standard_stream)
-      : names(options.output_pattern, host_name(), options.replace_existing), stream(standard_stream) {
-    const std::string first_path = names.expand(static_cast<std::uint64_t>(options.process), program);
+      : names(options.output_pattern, host_name(), options.replace_existing),
+        library(options.follow_children ? find_library(options) : ""),
+        stream(standard_stream) {
+    first_path = names.expand(static_cast<std::uint64_t>(options.process), program);
     if (stream < 0) stream = open_output(names, first_path);
     check_stream(options, names, stream);
     summary_file = open_summary(options);
   }
 
   OutputNames names;
+  std::string library;  // the recorder, for images of children; empty: there are none
+  std::string first_path;
   int stream;
   int summary_file = -1;
 };
@@ -78,10 +84,11 @@ int take_output_if_standard(const Options& options) {
   return options.output_pattern == standard_output ? take_standard_output() : -1;
 }
 
-// What every trace says of how it was made.
+// What the trace says of how it was made.
 const char* note_of(const Options& options) {
   if (options.is_whole_run) return whole_note;
-  return options.patches ? patched_note : attached_note;
+  if (options.patches) return patched_note;
+  return options.follow_children ? with_children_note : attached_note;
 }
 
 // A process's clock, and the kernel's records on it.
@@ -108,6 +115,14 @@ bool has_lost_its_recorder(const Report& report) {
   });
 }
 
+// Beside its trace is the file that lists all of them.
+std::string path_of_attached(const Options& options, const Report& report, const Outputs& outputs) {
+  const auto id = static_cast<std::uint64_t>(options.process);
+  const auto own = std::find_if(report.files.begin(), report.files.end(),
+                                [id](const FileSummary& file) { return file.process_id == id; });
+  return own == report.files.end() ? outputs.first_path : own->path;
+}
+
 // Records options.process to its end, or to the recording's. held: it waits there to be let go.
 Report record(const Options& options, Outputs& outputs, AttachedProcess& attached, Kernel& kernel,
               HeldProgram* held) {
@@ -123,8 +138,9 @@ Report record(const Options& options, Outputs& outputs, AttachedProcess& attache
   SessionMemory session(session_file);
   session.control().next_process_hint.store(1);
   clock.calibrate();
-  Collector collector(options, clock, session, outputs.names, "",
+  Collector collector(options, clock, session, outputs.names, outputs.library,
                       context_of(options, kernel, outputs.stream, attached));
+  if (options.follow_children) attached.hand_on(outputs.library, session.text());
   collector.begin_attached(attached);
   announce_begin(attached, options, messages);
   if (held != nullptr) held->let_go();
@@ -140,6 +156,10 @@ Report record(const Options& options, Outputs& outputs, AttachedProcess& attache
   report.start_unix_ns = clock.start_unix_ns();
   report.attached = attached.attached();
   report.detached = attached.detached();
+  if (!options.follow_children) return report;
+  add_processes(report, collector.started(), session.control());
+  if (outputs.stream < 0)
+    report.session_path = write_session(options, report, path_of_attached(options, report, outputs));
   return report;
 }
 
@@ -162,7 +182,7 @@ int record_process(const Options& options) {
   check_control_file(options);
   Outputs outputs(options, program, take_output_if_standard(options));
   watch_signals(0);
-  AttachedProcess attached(attacher_of(options), options.process, options.despite_seccomp, false);
+  AttachedProcess attached(attacher_of(options), options, false);
   if (!attached.is_attached()) {
     if (attached.was_killed()) say_error(killed_text);
     return not_recorded_code;
@@ -189,7 +209,7 @@ std::optional<int> record_patched(const Options& options, const ProgramCheck& ch
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
   }
   HeldProgram held(launch.process_id());
-  AttachedProcess attached(attacher_of(options), launch.process_id(), options.despite_seccomp, true);
+  AttachedProcess attached(attacher_of(options), attached_options, true);
   if (!attached.is_attached()) return std::nullopt;
   // A library that is loaded before calls what has the name malloc, and no allocator inside.
   const bool is_whole_at_entry = check.is_static || (!check.defines_malloc && attached.beside().empty());

@@ -19,38 +19,13 @@
 #include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
 #include "collect/record_process.hpp"
+#include "collect/recorder_library.hpp"
 #include "collect/recording_outputs.hpp"
 #include "collect/report.hpp"
-#include "collect/session_file.hpp"
 #include "collect/signals.hpp"
 
 namespace heapwright::collect {
 namespace {
-
-// Absolute, since the program may change its folder before it starts others.
-std::string absolute_library(const std::string& what, const std::string& given, const std::string& option) {
-  char* real_path = realpath(given.c_str(), nullptr);
-  std::string path = real_path != nullptr ? real_path : "";
-  free(real_path);
-  if (path.empty() || access(path.c_str(), R_OK) != 0) {
-    throw UsageError(what + " '" + given + "' cannot be read (" + std::strerror(errno) +
-                     "); build it or name it with " + option);
-  }
-  if (path.find_first_of(": \t") != std::string::npos) {
-    throw UsageError("the path of " + what + " '" + path +
-                     "' contains a space or a colon, which LD_PRELOAD does not allow; copy it elsewhere and "
-                     "name it with " +
-                     option);
-  }
-  return path;
-}
-
-std::string find_library(const Options& options) {
-  return absolute_library("the recorder",
-                          options.library_path.empty() ? beside_this_program("../lib/libheapwright-record.so")
-                                                       : options.library_path,
-                          "--library");
-}
 
 // As LD_PRELOAD has it.
 std::string with_library_behind(const Options& options, const std::string& library) {
@@ -66,28 +41,12 @@ std::unique_ptr<SessionMemory> make_session() {
   return session;
 }
 
-// Adds the facts about processes without a trace.
-void add_processes(Report& report, const Collector& collector, const session::Control& control) {
-  report.unrecorded = collector.started().unrecorded();
-  report.more_unrecorded = collector.started().more_unrecorded();
-  report.starts_lost = control.starts_lost.load();
-  report.children_left_alone = control.children_left_alone.load();
-}
-
 void tell_of_program(const Options& options, const ProgramCheck& check, const Messages& messages) {
   for (const std::string& note : check.notes) messages.say("note: " + note);
   if (check.is_starter && !options.follow_children) {
     messages.say("note: '" + options.command[0] + "' is run by " + check.executable +
                  ", which starts other programs; they are recorded only with --children");
   }
-}
-
-// The session file's path; "" when none is wanted or it cannot be written.
-std::string write_session(const Options& options, const Report& report, const std::string& first_path) {
-  if (!options.follow_children || report.files.empty()) return "";
-  std::string path = write_session_file(first_path, json_of(report), options.replace_existing);
-  if (path.empty()) say_error(std::string("cannot write the session file (") + std::strerror(errno) + ")");
-  return path;
 }
 
 Report report_of(const ProgramCheck& check, const Collector& collector, const TickClock& clock) {
@@ -157,7 +116,7 @@ int record_preloaded(const Options& options, const ProgramCheck& check) {
   const int exit_code = exit_code_of(collector.run(launch.process_id()));
   Report report = report_of(check, collector, clock);
   report.exit_code = exit_code;
-  add_processes(report, collector, session->control());
+  add_processes(report, collector.started(), session->control());
   if (stream < 0) report.session_path = write_session(options, report, first_path);
   report_losses(kernel_events, messages);
   publish_report(options, report, summary_file);

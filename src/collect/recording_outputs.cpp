@@ -11,6 +11,7 @@
 
 #include "collect/messages.hpp"
 #include "collect/output_stream.hpp"
+#include "collect/session_file.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -117,6 +118,20 @@ void report_losses(const KernelEvents& kernel_events, const Messages& messages) 
   if (kernel_events.lost() == 0) return;
   messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
                " of its records of page faults and waits: what slow calls did meanwhile is unknown");
+}
+
+void add_processes(Report& report, const StartedProcesses& started, const session::Control& control) {
+  report.unrecorded = started.unrecorded();
+  report.more_unrecorded = started.more_unrecorded();
+  report.starts_lost = control.starts_lost.load();
+  report.children_left_alone = control.children_left_alone.load();
+}
+
+std::string write_session(const Options& options, const Report& report, const std::string& first_path) {
+  if (!options.follow_children || report.files.empty()) return "";
+  std::string path = write_session_file(first_path, json_of(report), options.replace_existing);
+  if (path.empty()) say_error(std::string("cannot write the session file (") + std::strerror(errno) + ")");
+  return path;
 }
 
 }  // namespace heapwright::collect

@@ -40,4 +40,9 @@ void report_losses(const KernelEvents& kernel_events, const Messages& messages);
 // Text on standard error, JSON where requested; closes the summary.
 void publish_report(const Options& options, const Report& report, int summary_file);
 
+// Adds the facts about processes without a trace.
+void add_processes(Report& report, const StartedProcesses& started, const session::Control& control);
+// The session file's path; "" when none is wanted or it cannot be written.
+std::string write_session(const Options& options, const Report& report, const std::string& first_path);
+
 }  // namespace heapwright::collect

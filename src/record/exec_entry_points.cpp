@@ -54,7 +54,7 @@ bool hands_recording_on() noexcept {
 template <typename Call>
 int exec_recorded(const char* file, char* const* environment, Call call) noexcept {
   if (!hands_recording_on()) return call(environment);
-  const ExtendedEnvironment extended(environment);
+  const ExtendedEnvironment extended(environment, images_like_this());
   char* room[extended.pointers()];
   char text[extended.bytes()];
   publish_note(begin_note(session::start_exec, file == nullptr ? "" : file), own_process_id());

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "platform/process_link.hpp"
+#include "record/start_claims.hpp"
 #include "session/layout.hpp"
 #include "unwind/interpreter.hpp"
 #include "unwind/unwind.hpp"
@@ -54,10 +55,6 @@ bool grow_modules(std::uint32_t level) noexcept;
 
 // The session's start table as far as it is mapped; it is, if necessary and possible. A process without room
 // for all of it writes to its first page.
-struct Starts {
-  session::StartEntry* first;
-  std::uint32_t count;  // 0: it cannot be mapped
-};
 Starts map_starts(session::Control& control) noexcept;
 
 // Whether the calling thread may read the clock, as is asked where it begins and in what is rare. A thread

@@ -82,7 +82,7 @@ int spawn(Spawn next, pid_t* child, const char* file, const posix_spawn_file_act
     if (result == 0) count_child_left_alone();
     return result;
   }
-  const ExtendedEnvironment extended(environment);
+  const ExtendedEnvironment extended(environment, images_like_this());
   char* room[extended.pointers()];
   char text[extended.bytes()];
   const StartNote note = begin_note(session::start_spawned, file);

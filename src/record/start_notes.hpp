@@ -8,15 +8,10 @@
 
 #include <cstdint>
 
+#include "record/start_claims.hpp"
 #include "session/layout.hpp"
 
 namespace heapwright::record {
-
-// entry is nullptr if there is no session, or its table is full.
-struct StartNote {
-  session::StartEntry* entry = nullptr;
-  std::uint64_t claimed_word = 0;
-};
 
 // The session that this process, or the recorded process it is a copy of, is linked to. nullptr: none, or its
 // collector is gone.
@@ -29,15 +24,10 @@ pid_t own_process_id() noexcept;
 // Keeps the caller's ids for the time when it may not ask (record/process.hpp).
 void remember_ids() noexcept;
 
-// The inode of the caller's PID namespace, in which its ids are valid; 0 if /proc does not show it.
-std::uint32_t own_pid_namespace() noexcept;
 // A fork child that is the first of its PID namespace: it sees itself by another id than its parent does.
 bool is_first_of_namespace() noexcept;
 
-bool has_address_space_limit() noexcept;
-
-// Writes a path that is still valid when the process is gone: its folder is prepended if there is room. A
-// name without a slash is searched for in PATH.
+// As in start_claims.hpp, of a process that may be confined.
 void write_absolute(char* to, std::size_t room, const char* program) noexcept;
 
 // Before the fork or exec.

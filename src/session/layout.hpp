@@ -198,11 +198,14 @@ enum ProcessState : std::uint32_t {
   process_finished = 3,  // the process announced its end (exit, exec); events may still follow
 };
 
+// is_fork_child of a child of a process that is attached to: it has that process's agent.
+inline constexpr std::uint32_t forked_with_agent = 2;
+
 struct ProcessBlock {
   std::atomic<std::uint32_t> state;  // ProcessState; the collector sets process_unused
   std::uint32_t process_id;
   std::uint32_t parent_process_id;
-  std::uint32_t is_fork_child;  // it has its parent's image, not a fresh exec
+  std::uint32_t is_fork_child;  // it has its parent's image, not a fresh exec; forked_with_agent
   std::uint64_t start_ticks;
   std::atomic<std::uint32_t> lane_count;  // lanes ever used: [0, lane_count)
   std::atomic<std::uint32_t> module_count;

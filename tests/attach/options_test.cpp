@@ -11,13 +11,21 @@ TEST(Options, AProcessAndWhetherItIsForced) {
   EXPECT_FALSE(parse_options({"17"}).is_forced);
   EXPECT_TRUE(parse_options({"--despite-seccomp", "17"}).is_forced);
   EXPECT_TRUE(parse_options({"--record", "--inside", "17"}).is_inside);
+  EXPECT_TRUE(parse_options({"--record", "--children", "17"}).with_children);
   EXPECT_TRUE(parse_options({"--help"}).show_help);
 }
 
 TEST(Options, AnythingElseIsRefused) {
   using Arguments = std::vector<std::string>;
-  for (const Arguments& wrong :
-       {Arguments{}, {"0"}, {"-5"}, {"12x"}, {"99999999999"}, {"1", "2"}, {"--wrong"}, {"--inside", "1"}}) {
+  for (const Arguments& wrong : {Arguments{},
+                                 {"0"},
+                                 {"-5"},
+                                 {"12x"},
+                                 {"99999999999"},
+                                 {"1", "2"},
+                                 {"--wrong"},
+                                 {"--inside", "1"},
+                                 {"--children", "1"}}) {
     EXPECT_THROW(parse_options(wrong), UsageError);
   }
 }

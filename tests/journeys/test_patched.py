@@ -79,7 +79,8 @@ def test_both_allocators_of_a_running_program_are_recorded(tmp_path: Path) -> No
         assert process.returncode == 0
         assert differences(said, [trace]) == []
         assert trace.problems() == []
-        libcs, inside = shares_of(tmp_path / str(number))
+        assert trace.facts["allocator"] == "jemalloc inside (je_malloc)", "as when it is started"
+        inside, libcs = shares_of(tmp_path / str(number))
         assert libcs["allocator"].startswith("glibc 2")
         assert inside["live_at_end_bytes"] == 5001
 

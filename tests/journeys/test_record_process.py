@@ -315,7 +315,6 @@ def test_bad_requests_get_one_line(server: Server) -> None:
     for line, word in (
         (["--pid", pid, "--", "true"], "omit the program"),
         (["--pid", "no-such-name"], "no-such-name"),
-        (["--pid", pid, "--children"], "leave out --children"),
         (["--pid", "99999999"], "no such process"),
         (["--despite-seccomp", "--", "true"], "needs --pid"),
     ):

@@ -61,6 +61,11 @@ enum class Entry : std::uint32_t {
   mremap_,
   madvise_,
   exit_,
+  // Only if children are recorded, too: images that are to replace a process, and system calls that may
+  // install a filter.
+  execve_,
+  prctl_,
+  syscall_,
   count_  // number of entries
 };
 inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
@@ -114,10 +119,18 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "munmap",
                                                          "mremap",
                                                          "madvise",
-                                                         "_exit"};
+                                                         "_exit",
+                                                         "execve",
+                                                         "prctl",
+                                                         "syscall"};
 
 // Of the system, not of an allocator.
-constexpr bool is_of_system(Entry entry) noexcept { return entry >= Entry::mmap_ && entry <= Entry::exit_; }
+constexpr bool is_of_system(Entry entry) noexcept { return entry >= Entry::mmap_ && entry < Entry::count_; }
+
+// Patched only where children are recorded.
+constexpr bool is_of_children(Entry entry) noexcept {
+  return entry >= Entry::execve_ && entry < Entry::count_;
+}
 
 // Keys of entries without a thread; other keys are thread pointers, which a later thread may reuse.
 inline constexpr std::uint64_t free_key = 0;

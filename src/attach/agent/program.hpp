@@ -72,6 +72,9 @@ union Hook {
   constexpr Hook(int (*hook)(void*, std::size_t)) noexcept : unmapping(hook) {}
   constexpr Hook(int (*hook)(void*, std::size_t, int)) noexcept : advising(hook) {}
   constexpr Hook(void* (*hook)(void*, std::size_t, std::size_t, int, void*)) noexcept : moving(hook) {}
+  constexpr Hook(int (*hook)(const char*, char* const*, char* const*)) noexcept : replacing(hook) {}
+  constexpr Hook(int (*hook)(int, long, long, long, long)) noexcept : controlling(hook) {}
+  constexpr Hook(long (*hook)(long, long, long, long, long, long, long)) noexcept : calling(hook) {}
   constexpr Hook(std::nullptr_t) noexcept : of_block(nullptr) {}
   constexpr Hook() noexcept : of_block(nullptr) {}
   constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
@@ -92,6 +95,9 @@ union Hook {
   int (*unmapping)(void*, std::size_t);
   int (*advising)(void*, std::size_t, int);
   void* (*moving)(void*, std::size_t, std::size_t, int, void*);
+  int (*replacing)(const char*, char* const*, char* const*);
+  int (*controlling)(int, long, long, long, long);
+  long (*calling)(long, long, long, long, long, long, long);
 };
 static_assert(sizeof(Hook) == sizeof(Function));
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attach/recorder/children.hpp"
 #include "attach/recorder/recorded.hpp"
 #include "attach/recorder/sampled.hpp"
 #include "platform/raw_syscall.hpp"
@@ -393,6 +394,9 @@ constexpr HooksOfHeap hooks_of{{
     hook_mremap,
     hook_madvise,
     hook_exit,
+    hook_execve,
+    hook_prctl,
+    hook_syscall,
 }};
 
 }  // namespace

@@ -44,9 +44,18 @@ struct alignas(64) Thread {
   record::SampleInterval sampling;
 };
 
-// Zeroed by the kernel in a fork child, which then only forwards.
+// What is known of a process with the agent in it.
+enum class Origin : std::uint32_t {
+  forked,    // from one that is attached to; so the kernel leaves it
+  linking,   // the same, while its first heap call decides whether it is recorded
+  linked,    // it is, or never will be
+  attached,  // by the attaching program
+};
+
+// Zeroed by the kernel in a fork child, which then only forwards, or is recorded from its first heap call on.
 struct alignas(4096) WipedOnFork {
   std::uint64_t is_active;
+  Origin origin;
   Thread threads[max_threads];
 };
 
@@ -126,6 +135,13 @@ struct RecordingAgent {
   std::uint64_t areas[2]{};
   // Threads in the agent after a dlclose.
   std::uint64_t threads_unloading{};
+  // What images need that are to be recorded; told while the process runs, so it counts only once
+  // has_images is set.
+  std::uint32_t has_images{};
+  // The process may have a seccomp filter, or get one unseen: its children are left alone.
+  std::uint32_t is_filtered{};
+  char library[512]{};
+  char session[512]{};
   char session_name[16]{};  // only for the system call that creates it
   // By lane: even if it may be taken once its thread has ended, odd while it is taken or was never used.
   std::uint32_t claims[max_lanes]{};

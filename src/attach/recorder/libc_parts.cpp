@@ -39,6 +39,22 @@ int memcmp(const void* first, const void* second, std::size_t bytes) {
 // clang's name for a memcmp whose result is only compared to zero.
 int bcmp(const void* first, const void* second, std::size_t bytes) { return memcmp(first, second, bytes); }
 
+// The empty statement keeps the compiler from making a call of this function of its loop.
+std::size_t strlen(const char* text) {
+  const char* end = text;
+  for (; *end != '\0'; ++end) asm volatile("");
+  return static_cast<std::size_t>(end - text);
+}
+
+int strncmp(const char* first, const char* second, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; ++at) {
+    const auto a = static_cast<unsigned char>(first[at]);
+    const auto b = static_cast<unsigned char>(second[at]);
+    if (a != b || a == 0) return int{a} - int{b};
+  }
+  return 0;
+}
+
 // glibc 2.35 and later; takes no lock.
 int _dl_find_object(void* address, void* result) {
   return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result)

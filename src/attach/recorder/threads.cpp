@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attach/recorder/children.hpp"
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
 #include "record/ring.hpp"
@@ -167,7 +168,7 @@ void classify_nested(const Thread& thread, std::uint64_t frame) noexcept {
 }  // namespace
 
 Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
-  if (heapwright_agent_threads.is_active == 0) return nullptr;
+  if (heapwright_agent_threads.is_active == 0 && !link_forked()) return nullptr;
   const std::uint64_t identity = identity_of_caller(key);
   Thread* const thread = agent::find_entry(heapwright_agent_threads.threads, key);
   if (thread == nullptr) return begin_new(key, identity);
