@@ -88,6 +88,17 @@ def test_answers_are_never_of_earlier_files(tmp_path: Path, home: Path) -> None:
     assert copies(home)
 
 
+def test_the_last_file_replaced_is_read_again(tmp_path: Path, home: Path) -> None:
+    """The names and their order stay as they were."""
+    folder = tmp_path / "facts"
+    peaks = filled(folder, 40)
+    for number in range(40, 50):
+        for peak in (1000, 2000):
+            peaks[number] = peak
+            write(folder, number, peak)
+            assert answered(folder) == right(peaks)
+
+
 def test_a_new_process_makes_few_copies_anew(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "facts"
     peaks = filled(folder, 200)

@@ -137,6 +137,10 @@ def _who(row: dict[str, Any]) -> str:
     return f"{units.count(row['processes_apart'])} of {units.count(row['processes'])}"
 
 
+def _if_any(row: dict[str, Any], part: str) -> str:
+    return size(row[f"{part}_bytes"]) if row[f"{part}_processes"] else "–"
+
+
 def _differing(row: dict[str, Any]) -> str:
     if row["site_more"] is None:
         return ""
@@ -218,11 +222,11 @@ _SHOWN = {
         _Shown("what", lambda row: f"{row['action']}{' (at least)' if row['is_least'] else ''}", True),
     ),
     "remedies": (
-        _bytes("returned", "measured_bytes"),
+        _Shown("returned", lambda row: _if_any(row, "measured")),
         _Shown("time", lambda row: units.duration(row["measured_ns"]) if row["measured_ns"] else ""),
         _count("measured in", "measured_processes"),
         _count("refuted in", "refuted_processes"),
-        _bytes("not judged, at most", "bound_bytes"),
+        _Shown("not judged, at most", lambda row: _if_any(row, "bound")),
         _count("in", "bound_processes"),
         _text("service", "service"),
         _Shown("remedy", lambda row: row["what"], True),

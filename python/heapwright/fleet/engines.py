@@ -186,6 +186,8 @@ def _spark(folder: Path, master: str) -> Iterator[tuple[Any, Read]]:
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
     }
+    if master.startswith("local"):
+        settings["spark.sql.shuffle.partitions"] = "8"  # not 200: nobody shares the work
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -22,7 +22,7 @@ def remedies_of(report: Report) -> list[dict[str, Any]]:
         if row["helps"] in _HELPING or row["judged"] != BOUND:
             _add(found, _row(row, row["kind"], str(row["what"]), row["bytes"], None))
     for row in answers["advice"].get("advice", ()):
-        what = f"{row['action']}: {row['site']}" if row.get("site") else str(row["action"])
+        what = f"{row['action']}: {row['function'] or row['name']}"  # lines move from version to version
         _add(found, _row(row, row["rule"], what, row["gain_bytes"] or None, row["gain_ns"] or None))
     return list(found.values())
 
