@@ -106,6 +106,7 @@ release: wheel ## make wheel, Debian packages, tarball, container recipe, sums i
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['release'], sep='\n')" > .venv/requires.txt
 	@build/wheel-trial/bin/python -m pip install -q --disable-pip-version-check -r .venv/requires.txt
 	@.venv/bin/python tools/release_wheels.py
+	@.venv/bin/python tools/own_python.py || echo "release: the tarball needs a Python 3.11 or later of the system"
 	@build/wheel-trial/bin/python tools/make_release.py
 	@lintian --allow-root --fail-on error,warning dist/*.deb
 	@build/wheel-trial/bin/python tools/try_release.py

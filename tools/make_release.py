@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import older_system
+import own_python
 from debian_release import make_packages
 from release_tree import ReleaseError, lay_heap, lay_help, lay_python, notes, project, run, version, when
 
@@ -39,6 +40,8 @@ def make_tarball(work: Path, wheels: list[Path], out: Path) -> Path:
     tree = work / name
     lay_python(tree, wheels)
     lay_help(tree)
+    if own_python.folder.is_dir():
+        shutil.copytree(own_python.folder, tree / "lib/heapwright-python", symlinks=True)
     older = older_system.folder if older_system.folder.is_dir() else None
     lay_heap(work / "heap", "/heap", "lib", older)
     shutil.copytree(work / "heap/heap", tree, symlinks=True, dirs_exist_ok=True)

@@ -18,14 +18,15 @@ from release_tree import ReleaseError, project, run, version
 from run_trixie import mirror
 
 # Suite -> the ways that must work.
-EACH = {"deb", "library", "development", "tarball", "wheel"}
+EACH = {"deb", "library", "development", "tarball", "alone", "wheel"}
 SUITES = {
     "bookworm": EACH,
     "trixie": EACH,
-    "bullseye": set(),
+    "bullseye": {"tarball", "alone"},
 }
 limit_s = 600
 USE = "heapwright run --output /tmp/ls.heapwright --force -- ls / | grep -q '^complete'"
+TRY = "heapwright try --runs 3 --remedy set:glibc.arena_max=1 -- ls / >/dev/null"
 PRELOAD = "LD_PRELOAD=libheapwright.so.1 cat /proc/self/maps | grep -q libheapwright.so.1"
 # Counts as linked only if the heap serves this program's malloc.
 PROGRAM = """#include <heapwright/heap.h>
@@ -54,6 +55,7 @@ def ways(name: str) -> dict[str, str]:
         "development": f"{APT} gcc libc6-dev pkg-config ./libheapwright1_*.deb ./libheapwright-dev_*.deb"
         f" >/dev/null && {PRELOAD} && {COMPILE}",
         "tarball": f"{APT} python3 >/dev/null && {unpack} && {USE}",
+        "alone": f"! command -v python3 && {unpack} && {USE} && {TRY}",
         "wheel": f"{APT} python3-venv >/dev/null && python3 -m venv /srv/venv"
         " && /srv/venv/bin/pip install -q --no-index --find-links wheels heapwright"
         f" && export PATH=/srv/venv/bin:$PATH && {USE}",

@@ -82,7 +82,7 @@ class Scan {
       if (is_older && finder_.find(at) != BlockFinder::none) return;  // a block that is scanned itself
       const std::string symbol = range.names != nullptr ? range.names->at(at - range.bias) : range.function;
       if (range.is_libc && symbol == "main_arena") return;
-      add_root_edge({range.kind, range.thread_id, range.module, symbol}, to, word);
+      add_root_edge({range.kind, range.thread_id, range.module, symbol, range.mapping_stack}, to, word);
     });
   }
 
@@ -91,7 +91,7 @@ class Scan {
     of_.image.words->visit(range.begin, range.end, [&](std::uint64_t, std::uint64_t word) {
       const std::uint32_t to = finder_.find(word);
       if (to == BlockFinder::none || is_chunk_header(to, word)) return;
-      add_root_edge({trace::RootKind::moving, 0, {}, {}}, to, word);
+      add_root_edge({trace::RootKind::moving, 0, {}, {}, 0}, to, word);
     });
   }
 
@@ -99,12 +99,12 @@ class Scan {
     for (const std::uint64_t word : thread.registers) {
       const std::uint32_t to = finder_.find(word);
       if (to == BlockFinder::none) continue;
-      add_root_edge({trace::RootKind::registers, static_cast<std::uint64_t>(thread.id), {}, {}}, to, word);
+      add_root_edge({trace::RootKind::registers, static_cast<std::uint64_t>(thread.id), {}, {}, 0}, to, word);
     }
   }
 
   void add_root_edge(const trace::GraphRoot& root, std::uint32_t to, std::uint64_t word) {
-    const auto key = std::make_tuple(root.kind, root.thread_id, root.module, root.symbol);
+    const auto key = std::make_tuple(root.kind, root.thread_id, root.module, root.symbol, root.stack);
     auto found = numbers_.find(key);
     if (found == numbers_.end()) {
       if (graph_.roots.size() == trace::max_graph_roots) {
@@ -121,7 +121,8 @@ class Scan {
   std::span<const trace::GraphNode> blocks_;
   BlockFinder finder_;
   ObjectTypes types_;
-  std::map<std::tuple<trace::RootKind, std::uint64_t, std::string, std::string>, std::uint32_t> numbers_;
+  std::map<std::tuple<trace::RootKind, std::uint64_t, std::string, std::string, std::uint32_t>, std::uint32_t>
+      numbers_;
   std::vector<trace::GraphEdge> root_edges_;
 };
 

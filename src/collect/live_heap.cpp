@@ -29,45 +29,45 @@ struct KeptBlock {
 // Ranges by begin, with their ends.
 class MappedRanges {
  public:
-  void add(std::uint64_t begin, std::uint64_t end) {
-    remove(begin, end);
-    if (begin < end) ranges_[begin] = end;
+  void add(const OwnMapping& mapping) {
+    remove(mapping.range);
+    if (mapping.range.begin < mapping.range.end) ranges_[mapping.range.begin] = mapping;
   }
 
-  void remove(std::uint64_t begin, std::uint64_t end) {
-    if (begin >= end) return;
-    auto at = ranges_.lower_bound(begin);
-    if (at != ranges_.begin() && std::prev(at)->second > begin) --at;
-    while (at != ranges_.end() && at->first < end) {
-      const auto [first, last] = *at;
+  void remove(AddressRange range) {
+    if (range.begin >= range.end) return;
+    auto at = ranges_.lower_bound(range.begin);
+    if (at != ranges_.begin() && std::prev(at)->second.range.end > range.begin) --at;
+    while (at != ranges_.end() && at->first < range.end) {
+      const auto [mapped, stack] = at->second;
       at = ranges_.erase(at);
-      if (first < begin) ranges_[first] = begin;
-      if (last > end) ranges_[end] = last;
+      if (mapped.begin < range.begin) ranges_[mapped.begin] = {{mapped.begin, range.begin}, stack};
+      if (mapped.end > range.end) ranges_[range.end] = {{range.end, mapped.end}, stack};
     }
   }
 
-  std::vector<AddressRange> all() const {
-    std::vector<AddressRange> found;
+  std::vector<OwnMapping> all() const {
+    std::vector<OwnMapping> found;
     found.reserve(ranges_.size());
-    for (const auto& [begin, end] : ranges_) found.push_back({begin, end});
+    for (const auto& [begin, mapping] : ranges_) found.push_back(mapping);
     return found;
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ranges_;
+  std::map<std::uint64_t, OwnMapping> ranges_;  // by their begins
 };
 
-std::vector<AddressRange> mapped_by(std::vector<trace::Event>& calls) {
+std::vector<OwnMapping> mapped_by(std::vector<trace::Event>& calls) {
   std::stable_sort(calls.begin(), calls.end(),
                    [](const trace::Event& a, const trace::Event& b) { return a.begin_ns < b.begin_ns; });
   MappedRanges ranges;
   for (const trace::Event& call : calls) {
     using trace::EventKind;
     if (call.address == 0 || call.address > trace::max_address) continue;
-    const std::uint64_t end = call.address + std::min(call.size, trace::max_address);
-    if (call.kind == EventKind::munmap_) ranges.remove(call.address, end);
-    if (call.kind == EventKind::mremap_) ranges.remove(call.old_address, call.old_address + call.usable);
-    if (call.kind == EventKind::mmap_ || call.kind == EventKind::mremap_) ranges.add(call.address, end);
+    const AddressRange range{call.address, call.address + std::min(call.size, trace::max_address)};
+    if (call.kind == EventKind::munmap_) ranges.remove(range);
+    if (call.kind == EventKind::mremap_) ranges.remove({call.old_address, call.old_address + call.usable});
+    if (call.kind == EventKind::mmap_ || call.kind == EventKind::mremap_) ranges.add({range, call.stack});
   }
   return ranges.all();
 }

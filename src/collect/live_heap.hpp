@@ -15,12 +15,18 @@ struct AddressRange {
   std::uint64_t end = 0;
 };
 
+// Memory that the program mapped itself, and by which call.
+struct OwnMapping {
+  AddressRange range;
+  std::uint32_t stack = 0;
+};
+
 struct LiveHeap {
   std::vector<trace::GraphNode> blocks;    // by address
   std::vector<std::uint64_t> usable;       // by block
   std::vector<std::uint32_t> young;        // blocks, whose call returned at young_since_ns or later
   std::vector<AddressRange> ended;         // that blocks had which were freed since then, in any order
-  std::vector<AddressRange> own_mappings;  // by address, disjoint
+  std::vector<OwnMapping> own_mappings;    // by address, disjoint
   AddressRange sampled_set;                // of the recorder, whose pointers hold nothing
   bool has_every_block = true;             // false: others may be live as well
 };

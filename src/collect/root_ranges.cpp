@@ -229,17 +229,16 @@ void RootRanges::add_mappings() {
     if (!may_hold_pointers(mapping) || mapping.name == "[heap]") continue;
     RootRange root;
     root.module = mapping.name;
+    auto own = std::partition_point(heap_.own_mappings.begin(), heap_.own_mappings.end(),
+                                    [&](const OwnMapping& of) { return of.range.end <= mapping.begin; });
+    for (; own != heap_.own_mappings.end() && own->range.begin < mapping.end; ++own) {
+      root.range = {std::max(own->range.begin, mapping.begin), std::min(own->range.end, mapping.end)};
+      root.mapping_stack = own->stack;
+      if (!has_block(root.range)) add(root);
+    }
     root.range = {mapping.begin, mapping.end};
-    if (!has_block(root.range)) {
-      add(std::move(root));
-      continue;
-    }
-    for (const AddressRange& own : heap_.own_mappings) {
-      const AddressRange part{std::max(own.begin, mapping.begin), std::min(own.end, mapping.end)};
-      if (part.begin >= part.end || has_block(part)) continue;
-      root.range = part;
-      add(root);
-    }
+    root.mapping_stack = 0;
+    if (!has_block(root.range)) add(std::move(root));  // the rest
   }
 }
 

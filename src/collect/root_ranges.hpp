@@ -24,6 +24,7 @@ struct RootRange {
   const VariableNames* names = nullptr;  // of `data` and `thread_local_`
   std::uint64_t bias = 0;                // of the names' addresses
   bool is_libc = false;
+  std::uint32_t mapping_stack = 0;  // of `mapping`: of the call that mapped it; 0: not known
 };
 
 class RootRanges {

@@ -64,13 +64,13 @@ nb::bytes column_of(const std::vector<Row>& rows, const Field& field) {
   return packed(column);
 }
 
-// Kind, thread, module, variable.
+// Kind, thread, module, variable, stack of a mapping.
 nb::list roots_of(const trace::HeapGraph& graph) {
   nb::list roots;
   for (const trace::GraphRoot& root : graph.roots) {
     roots.append(nb::make_tuple(static_cast<std::uint32_t>(root.kind), root.thread_id,
                                 nb::bytes(root.module.data(), root.module.size()),
-                                nb::bytes(root.symbol.data(), root.symbol.size())));
+                                nb::bytes(root.symbol.data(), root.symbol.size()), root.stack));
   }
   return roots;
 }

@@ -43,6 +43,7 @@ void encode_records(std::span<const GraphRoot> roots, Bytes& out) {
     put(record, root.thread_id);
     put_text(record, root.module);
     put_text(record, root.symbol);
+    put(record, root.stack);
     put_record(out, record);
   }
 }
@@ -110,6 +111,7 @@ void decode_roots(base::ByteSource source, std::uint32_t count, HeapGraph& graph
     root.thread_id = field(record);
     root.module = text_field(record);
     root.symbol = text_field(record);
+    root.stack = narrow_field<std::uint32_t>(record);
     require_read(record);
     graph.roots.push_back(std::move(root));
   }
@@ -160,6 +162,9 @@ void check_graph(const GraphCounts& promised, std::uint64_t stacks, HeapGraph& g
   }
   for (GraphNode& node : graph.nodes) {
     if (node.stack >= stacks) node.stack = 0;
+  }
+  for (GraphRoot& root : graph.roots) {
+    if (root.stack >= stacks) root.stack = 0;
   }
   std::uint32_t last = 0;
   for (const GraphEdge& edge : graph.edges) {

@@ -43,6 +43,7 @@ struct GraphRoot {
   std::uint64_t thread_id = 0;  // as the kernel numbers it; 0: of no thread
   std::string module;           // path of the object, or name of the mapping
   std::string symbol;           // of the variable; empty: not known
+  std::uint32_t stack = 0;      // of the call that mapped a mapping; 0: not known
   bool operator==(const GraphRoot&) const = default;
 };
 

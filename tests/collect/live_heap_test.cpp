@@ -63,11 +63,14 @@ TEST(LiveHeap, HasWhereBlocksWereThatWereFreedSince) {
 }
 
 TEST(LiveHeap, ForgetsMappingsThatAreGone) {
-  const LiveHeap heap = live_after(
-      {call(EventKind::mmap_, 1600, 0x10000, 0x4000), call(EventKind::munmap_, 3200, 0x11000, 0x1000)}, {});
+  trace::Event mapped = call(EventKind::mmap_, 1600, 0x10000, 0x4000);
+  mapped.stack = 7;
+  const LiveHeap heap = live_after({mapped, call(EventKind::munmap_, 3200, 0x11000, 0x1000)}, {});
   ASSERT_EQ(heap.own_mappings.size(), 2U);
-  EXPECT_EQ(heap.own_mappings[0].end, 0x11000U);
-  EXPECT_EQ(heap.own_mappings[1].begin, 0x12000U);
+  EXPECT_EQ(heap.own_mappings[0].stack, 7U);
+  EXPECT_EQ(heap.own_mappings[1].stack, 7U) << "the rest of the same call's";
+  EXPECT_EQ(heap.own_mappings[0].range.end, 0x11000U);
+  EXPECT_EQ(heap.own_mappings[1].range.begin, 0x12000U);
 }
 
 }  // namespace heapwright::collect::test

@@ -61,8 +61,8 @@ def test_holders_have_their_names_and_what_they_retain(tmp_path: Path) -> None:
     assert holders["g_function"]["blocks"] == 3, "the function, what it has, and the shared node"
     assert holders["t_held"]["blocks"] == 1
     assert holders["g_intrusive"]["blocks"] == 500, "by pointers into them"
-    by_site = {row["name"].split()[0]: row["holder"] for row in held(path)["held"] if row["bytes"] == 72}
-    assert by_site == {"hold_in_odd_places": "the mapping zero (deleted)"}, "shared memory"
+    by_size = {row["bytes"]: row["holder"] for row in held(path)["held"] if row["bytes"] in (56, 72)}
+    assert by_size == {56: "memory mapped by hold_many", 72: "memory mapped by hold_in_odd_places"}
     kinds = {row["kind"]: row for row in held(path)["holders"]}
     assert {"thread-local", "mapping", "stack"} <= kinds.keys()
     assert kinds["stack"]["symbol"] == "wait_with_block()", "the frame of a function that waits in others"
@@ -113,7 +113,7 @@ def test_names_of_variables_are_not_in_an_anonymized_copy(tmp_path: Path) -> Non
     )
     named, unnamed = held(path), held(copy)
     assert unnamed["lost_blocks"] == named["lost_blocks"]
-    assert {row["symbol"] for row in unnamed["holders"]} == {""}
+    assert {row["symbol"] for row in unnamed["holders"] if row["kind"] != "mapping"} == {""}
     assert b"g_sessions" not in copy.read_bytes()
     assert {row["type"] for row in named["types"]} > {"shared Shared"}
     assert unnamed["types"] == []

@@ -175,5 +175,5 @@ def test_memory_that_another_process_has_written_to_holds_blocks(tmp_path: Path)
     built(tmp_path, "shared.c", "-o", "shared")
     answer = held(recorded(tmp_path, tmp_path / "shared")[0])
     (row,) = [row for row in answer["held"] if row["bytes"] == 1234]
-    assert row["holder"] == "the mapping zero (deleted)"
+    assert row["holder"] == "memory mapped by main"
     assert answer["lost_blocks"] == 0

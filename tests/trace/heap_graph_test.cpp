@@ -26,12 +26,14 @@ HeapGraph random_heap_graph(std::uint32_t nodes, std::size_t edges) {
     address += 16 + random() % 100'000;
     graph.nodes.push_back({address, random() % 5000, static_cast<std::uint32_t>(random() % 3)});
   }
-  graph.roots = {{RootKind::data, 0, "/usr/bin/one", "g_sessions"}, {RootKind::stack, 42, "", ""}};
+  graph.roots = {{RootKind::data, 0, "/usr/bin/one", "g_sessions"},
+                 {RootKind::stack, 42, "", ""},
+                 {RootKind::mapping, 0, "", "", 2}};
   graph.types = {"Session", "shared::Object"};
   graph.type_of.resize(nodes);
   for (std::uint32_t i = 0; i < nodes; ++i) graph.type_of[i] = i % 7 == 0 ? 2 : i % 3 != 0 ? 1 : 0;
   for (std::size_t i = 0; i < edges; ++i) {
-    graph.edges.push_back({static_cast<std::uint32_t>(i * (nodes + 2) / edges),
+    graph.edges.push_back({static_cast<std::uint32_t>(i * (nodes + 3) / edges),
                            static_cast<std::uint32_t>(random() % nodes), random() % 100 * 8,
                            random() % 2 == 0});
   }
@@ -133,7 +135,7 @@ TEST(HeapGraph, IsRefusedIfANumberIsImpossible) {
   graph.edges.back().to = 10;
   EXPECT_EQ(refusal_of(graph), "a pointer of a snapshot leads nowhere");
   graph = random_heap_graph(10, 10);
-  graph.edges.back().from = 12;
+  graph.edges.back().from = 13;
   EXPECT_EQ(refusal_of(graph), "a pointer of a snapshot leads nowhere");
   graph = random_heap_graph(10, 10);
   graph.nodes[5].address = graph.nodes[4].address;

@@ -95,7 +95,7 @@ def by_holder_and_site(report: Report, held: Held) -> dict[tuple[str, int], Simp
             ]
             nearest = held.ways[number] if number < len(held.ways) else None
             found = sums[key] = SimpleNamespace(
-                holder=key[0], nearest=name_of(*nearest) if nearest else "", through=through,
+                holder=key[0], nearest=name_of(*nearest[:4]) if nearest else "", through=through,
                 blocks=0, bytes=0, linked_blocks=0, table_blocks=0, types=[],
             )  # fmt: skip
         for name in ("blocks", "bytes", "linked_blocks", "table_blocks"):

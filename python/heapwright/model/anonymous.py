@@ -139,7 +139,7 @@ class AnonymousTrace(Trace):
         library, variable, type_ = (
             partial(self._names.hashed, kind) for kind in ("library", "variable", "type")
         )
-        return renamed(self._named.held_at(time_ns), library, variable, type_)
+        return renamed(self._named.held_at(time_ns), library, lambda one: variable(one.symbol), type_)
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         graph = self._named.heap_graph(time_ns)

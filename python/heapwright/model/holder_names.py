@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heapwright.model.facts.held import Held
+    from heapwright.model.facts.held import Held, HeldWay, Holder
 
 # By number, as trace::RootKind; and what no single holder retains.
 KINDS = (
     "variable", "stack", "registers", "thread-local", "mapping", "older blocks", "young", "moving", "several",
 )  # fmt: skip
+# Of memory that the program did not name.
+_NAMED_BY_THE_KERNEL = ("anon_hugepage (deleted)", "zero (deleted)")
 VARIABLE, STACK, REGISTERS, THREAD_LOCAL, MAPPING, OLDER, YOUNG, MOVING, SEVERAL = range(len(KINDS))
 
 
@@ -23,7 +25,9 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
     if kind == VARIABLE:
         return f"{symbol} of {library}" if symbol else f"a variable of {library}"
     if kind == MAPPING:
-        return f"the mapping {library}" if library else "memory that the program mapped"
+        if library and library not in _NAMED_BY_THE_KERNEL:
+            return f"the mapping {library}{f', of {symbol}' if symbol else ''}"
+        return f"memory mapped by {symbol}" if symbol else "memory that the program mapped"
     if kind == THREAD_LOCAL and symbol:
         return f"{symbol} of {thread}"
     if kind == THREAD_LOCAL and library:
@@ -40,15 +44,14 @@ def name_of(kind: int, thread_id: int, module: str, symbol: str) -> str:
 
 
 def renamed(
-    held: Held, library: Callable[[str], str], variable: Callable[[str], str], type_: Callable[[str], str]
+    held: Held,
+    library: Callable[[str], str],
+    symbol: Callable[[Holder | HeldWay], str],
+    type_: Callable[[str], str],
 ) -> Held:
     """A snapshot with these instead of its names."""
     return held._replace(
         types=tuple(map(type_, held.types)),
-        holders=tuple(
-            one._replace(module=library(one.module), symbol=variable(one.symbol)) for one in held.holders
-        ),
-        ways=tuple(
-            one._replace(module=library(one.module), symbol=variable(one.symbol)) for one in held.ways
-        ),
+        holders=tuple(one._replace(module=library(one.module), symbol=symbol(one)) for one in held.holders),
+        ways=tuple(one._replace(module=library(one.module), symbol=symbol(one)) for one in held.ways),
     )

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heapwright.model import block_types, native
 from heapwright.model import sites as site_groups
 from heapwright.model.cut_stacks import CutStacks, cut_stacks, why_cut
-from heapwright.model.holder_names import renamed
+from heapwright.model.holder_names import MAPPING, renamed
 from heapwright.model.inner_allocator import frames_inside, inner_of
 from heapwright.model.made_code import unnamed_code
+from heapwright.model.names import short_name
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -78,13 +79,6 @@ _PLAIN_OPTIONS: dict[str, int | bytes] = {
     "at_ns": NO_LIMIT,
     "wants_activity": 0,
 }
-
-
-def _clean_roots(roots: list[tuple[int, int, bytes, bytes]]) -> list[tuple[int, int, str, str]]:
-    return [
-        (kind, thread, clean(module.decode("utf-8", "replace")), clean(symbol.decode("utf-8", "replace")))
-        for kind, thread, module, symbol in roots
-    ]
 
 
 class Trace:
@@ -243,7 +237,9 @@ class Trace:
 
         if time_ns not in self._held:
             held = value_of(Held, native.held_of(self._reader, time_ns))
-            self._held[time_ns] = renamed(held, clean, clean, clean)
+            self._held[time_ns] = renamed(
+                held, clean, lambda one: self._holder_symbol(one.kind, clean(one.symbol), one.stack), clean
+            )
         return self._held[time_ns]
 
     def allocated_types(self) -> Mapping[int, str]:
@@ -251,6 +247,20 @@ class Trace:
         if self._allocated_types is None:
             self._allocated_types = block_types.of_calls(self)
         return self._allocated_types
+
+    def _holder_symbol(self, kind: int, symbol: str, stack: int) -> str:
+        """A mapping has no name of its own: the function that mapped it."""
+        if kind != MAPPING or not stack:
+            return symbol
+        sites = self.sites()
+        return short_name(sites[sites.site_of_stack[stack]].location.function)
+
+    def _roots(self, found: list[tuple[int, int, bytes, bytes, int]]) -> list[tuple[int, int, str, str]]:
+        roots = []
+        for kind, thread, *texts, stack in found:
+            module, symbol = (clean(text.decode("utf-8", "replace")) for text in texts)
+            roots.append((kind, thread, module, self._holder_symbol(kind, symbol, stack)))
+        return roots
 
     def variable_types(self, path: str, names: list[str]) -> list[str]:
         """Of variables of an object, by its debug info; "" = not known."""
@@ -263,7 +273,7 @@ class Trace:
     def heap_graph(self, time_ns: int) -> dict[str, Any]:
         """A snapshot: columns of 64-bit numbers as bytes, and roots (kind, thread, module, variable)."""
         graph: dict[str, Any] = native.heap_graph_of(self._reader, time_ns)
-        graph["roots"] = _clean_roots(graph["roots"])
+        graph["roots"] = self._roots(graph["roots"])
         graph["types"] = [clean(name) for name in graph["types"]]
         return graph
 
@@ -271,7 +281,7 @@ class Trace:
         """What each holder retains, through which sites: as heap_graph, of src/analyze/held_tree.hpp."""
         site_of_stack = array("I", sites.site_of_stack).tobytes()
         tree: dict[str, Any] = native.held_tree_of(self._reader, time_ns, site_of_stack)
-        tree["roots"] = _clean_roots(tree["roots"])
+        tree["roots"] = self._roots(tree["roots"])
         return tree
 
     def cut_stacks(self, facts: Facts | None = None) -> CutStacks:

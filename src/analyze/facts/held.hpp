@@ -26,6 +26,7 @@ struct Holder {
   std::uint64_t thread_id = 0;
   std::string module;  // its path
   std::string symbol;
+  std::uint32_t stack = 0;  // of the call that mapped a mapping; 0: not known
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
 };
@@ -47,6 +48,7 @@ struct HeldWay {
   std::uint64_t thread_id = 0;
   std::string module;
   std::string symbol;
+  std::uint32_t stack = 0;
 };
 
 // A block on that way, in its order.

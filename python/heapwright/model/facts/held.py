@@ -29,6 +29,7 @@ class Holder(NamedTuple):
     thread_id: int
     module: str
     symbol: str
+    stack: int
     blocks: int
     bytes: int
 
@@ -52,6 +53,7 @@ class HeldWay(NamedTuple):
     thread_id: int
     module: str
     symbol: str
+    stack: int
 
 
 class HeldStep(NamedTuple):
