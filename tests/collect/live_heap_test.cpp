@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ LiveHeap live_after(const std::vector<trace::Event>& events, const LiveHeapWish&
   int error = 0;
   const auto writer = trace::Writer::create(path, true, error);
   EXPECT_NE(writer, nullptr);
+  const std::vector<trace::Frame> frames{{0x5555'0000, trace::Frame::no_module, true}};
+  const std::vector<trace::StackNode> stacks{{0, 0}};
+  EXPECT_TRUE(writer->write(std::span<const trace::Frame>(frames)));
+  EXPECT_TRUE(writer->write(std::span<const trace::StackNode>(stacks)));
   trace::EventBatch batch;
   for (const trace::Event& event : events) trace::append(batch, event);
   EXPECT_TRUE(writer->write_events(0, 0, batch));
@@ -64,11 +69,11 @@ TEST(LiveHeap, HasWhereBlocksWereThatWereFreedSince) {
 
 TEST(LiveHeap, ForgetsMappingsThatAreGone) {
   trace::Event mapped = call(EventKind::mmap_, 1600, 0x10000, 0x4000);
-  mapped.stack = 7;
+  mapped.stack = 1;
   const LiveHeap heap = live_after({mapped, call(EventKind::munmap_, 3200, 0x11000, 0x1000)}, {});
   ASSERT_EQ(heap.own_mappings.size(), 2U);
-  EXPECT_EQ(heap.own_mappings[0].stack, 7U);
-  EXPECT_EQ(heap.own_mappings[1].stack, 7U) << "the rest of the same call's";
+  EXPECT_EQ(heap.own_mappings[0].stack, 1U);
+  EXPECT_EQ(heap.own_mappings[1].stack, 1U) << "the rest of the same call's";
   EXPECT_EQ(heap.own_mappings[0].range.end, 0x11000U);
   EXPECT_EQ(heap.own_mappings[1].range.begin, 0x12000U);
 }
