@@ -16,6 +16,28 @@ BOTH = ["heapwright-1.0.0-cp311-cp311-linux_x86_64.whl", "heapwright-1.0.0-cp312
 REFUSED = "heapwright: needs Python 3.11{}, found {}; install it, or the wheel for yours\n"
 
 
+def launched(tree: Path, here: dict[str, str]) -> tuple[str, int]:
+    """What the launcher says where these Pythons are, by name, and its exit code."""
+    programs = tree / "programs"
+    programs.mkdir()
+    for name in ("sh", "dirname", "readlink"):
+        (programs / name).symlink_to(Path(shutil.which(name) or name).resolve())
+    for name, version in here.items():
+        (programs / name).write_text(
+            f'#!/bin/sh\ncase "$1" in -c) echo {version};; *) echo {name} runs;; esac\n'
+        )
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [tree / "bin/heapwright"],
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + done.stderr, done.returncode
+
+
 @pytest.mark.parametrize(
     ("wheels", "here", "said"),
     [
@@ -33,21 +55,19 @@ def test_a_python_with_a_module_is_taken(
     tmp_path: Path, wheels: list[str], here: dict[str, str], said: str
 ) -> None:
     release_tree.lay_launcher(tmp_path, release_tree.pythons_of(list(map(Path, wheels))))
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("sh", "dirname", "readlink"):
-        (programs / name).symlink_to(Path(shutil.which(name) or name).resolve())
-    for name, version in here.items():
-        (programs / name).write_text(
-            f'#!/bin/sh\ncase "$1" in -c) echo {version};; *) echo {name} runs;; esac\n'
-        )
-        (programs / name).chmod(0o755)
-    done = subprocess.run(
-        [tmp_path / "bin/heapwright"],
-        env={"PATH": str(programs)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.stdout + done.stderr, done.returncode) == (said, 0 if said.endswith("runs\n") else 2)
+    assert launched(tmp_path, here) == (said, 0 if said.endswith("runs\n") else 2)
+
+
+@pytest.mark.parametrize(
+    ("here", "said"),
+    [({"python3": "3.9"}, "own runs -E -s"), ({}, "own runs -E -s"), ({"python3": "3.12"}, "python3 runs")],
+)
+def test_its_own_python_is_taken_where_no_other_fits(
+    tmp_path: Path, here: dict[str, str], said: str
+) -> None:
+    release_tree.lay_launcher(tmp_path, release_tree.pythons_of(list(map(Path, BOTH))))
+    own = tmp_path / "lib/heapwright-python/bin/python3.11"
+    own.parent.mkdir(parents=True)
+    own.write_text('#!/bin/sh\necho own runs "$1" "$2"\n')
+    own.chmod(0o755)
+    assert launched(tmp_path, here) == (f"{said}\n", 0)
