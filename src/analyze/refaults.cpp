@@ -23,6 +23,12 @@ bool gives_back(trace::EventKind kind, const MappingRow& row) noexcept {
   return kind == EventKind::munmap_ || (kind == EventKind::madvise_ && is_advice);
 }
 
+// Older traces do not have the flags.
+bool maps_file(trace::EventKind kind, const MappingRow& row) noexcept {
+  const std::uint64_t flags = row.detail >> 8U;
+  return kind == trace::EventKind::mmap_ && flags != 0 && (flags & MAP_ANONYMOUS) == 0;
+}
+
 }  // namespace
 
 RefaultJoin::RefaultJoin(const order::Source& source, const Scope& scope) : scope_(scope) {
@@ -102,9 +108,16 @@ void RefaultJoin::add_mapping(const Row& row, const MappingRow& mapping) {
     by.given_back_by = static_cast<std::uint8_t>(GivenBackBy::program);
     give_back(mapping.address, mapping.size, by);
     // After madvise the mapping is still there.
-    if (row.kind == trace::EventKind::madvise_) {
-      for_pages(mapping.address, mapping.size, [&](std::size_t at) { states_[at].is_free = false; });
-    }
+    const bool is_gone = row.kind == trace::EventKind::munmap_;
+    for_pages(mapping.address, mapping.size, [&](std::size_t at) {
+      (is_gone ? states_[at].is_file : states_[at].is_free) = false;
+    });
+  } else if (maps_file(row.kind, mapping)) {
+    for_pages(mapping.address, mapping.size, [&](std::size_t at) {
+      states_[at] = {};
+      states_[at].is_file = true;
+      waiting_.erase(at);
+    });
   } else if (row.kind == trace::EventKind::mmap_ || row.kind == trace::EventKind::mremap_) {
     acquire(mapping.address, mapping.size, row.stack);
   }
@@ -118,7 +131,7 @@ void RefaultJoin::acquire(std::uint64_t address, std::uint64_t bytes, std::uint3
     auto& state = states_[at];
     is_near = true;
     state.stack = stack;
-    state.is_free = false;
+    state.is_free = state.is_file = false;
     if (waiting_.empty()) return;
     const auto waiting = waiting_.find(at);
     if (waiting == waiting_.end()) return;
@@ -147,6 +160,7 @@ void RefaultJoin::release(const Row& row) {
 void RefaultJoin::give_back(std::uint64_t address, std::uint64_t bytes, const State& by) {
   for_pages(address, bytes, [&](std::size_t at) {
     auto& state = states_[at];
+    if (state.is_file) return;
     state.freed_stack = by.freed_stack != 0 ? by.freed_stack : state.stack;
     state.free_stack = by.free_stack;
     state.given_back_by = by.given_back_by;

@@ -3,7 +3,8 @@
 // block there, and which one took the page again.
 //
 // A page with a live block is not given back. So a fault counts as the heap's only if a block on its page was
-// freed since the page's last such fault; others come from fork, from files, or are not known. The block that
+// freed since the page's last such fault; others come from fork, from files (also from those mapped one after
+// the other at one place), or are not known. The block that
 // took a page is the next one there, if the page was free when it faulted: the allocator itself writes
 // headers. For blocks below a page only the page of their first byte is looked at.
 #pragma once
@@ -49,6 +50,7 @@ class RefaultJoin {
     std::uint8_t given_back_by = 0;
     bool is_free = false;    // the latest was a release
     bool was_freed = false;  // there was a release since the last refault
+    bool is_file = false;    // of a file that is mapped there: the kernel keeps its pages
   };
   struct Sum {
     std::uint64_t faults = 0;

@@ -105,6 +105,26 @@ TEST(Refaults, SmallBlocksCountByTheirPage) {
   EXPECT_EQ(facts.refault_sites[0].faults, 16U);
 }
 
+// git maps one small file after the other at one place. The last page of that place becomes a block's.
+TEST(Refaults, OfFilesAreNotTheHeaps) {
+  constexpr std::uint64_t own = 0x7e00'0000'0000;
+  constexpr std::uint64_t read_only = 1;
+  const auto faults = [&](std::uint64_t flags) {
+    auto trace = glibc_trace();
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      const std::uint64_t begin_ns = 10'000 * (i + 1);
+      trace.add(0, {EventKind::mmap_, begin_ns, 16, page_length, read_only | flags << 8U, own, 0, 8, 0, {}});
+      trace.refault_records.push_back(taken(begin_ns + 2000, own, 1));
+      trace.add(0, {EventKind::munmap_, begin_ns + 5000, 16, page_length, 0, own, 0, 9, 0, {}});
+    }
+    trace.malloc(0, 100'000, own + 16, page_length, 3);
+    trace.refault_records.push_back(taken(110'000, own, 1));
+    return facts_of(trace).processor.heap_refaults;
+  };
+  EXPECT_EQ(faults(MAP_PRIVATE), 0U);
+  EXPECT_EQ(faults(MAP_PRIVATE | MAP_ANONYMOUS), 5U);
+}
+
 TEST(Refaults, MappedBlocksAndTheProgramsOwnMappingsAreTold) {
   auto trace = glibc_trace();
   constexpr std::uint64_t mapped = 0x7f00'0000'0000;
