@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Makes build/own-python: the Python that the tarball brings along, for systems whose own is older than ours.
 
-Of Debian's source packages (python3.11, zlib, libffi), with Debian's fixes, as apt has them. zig's compiler builds
-them for glibc 2.17, as its headers hide from `configure` what later libraries have. All modules are inside the
-program; those that nothing here uses are left out. Prints the folder. Exit code 2: it cannot be made here.
+Of Debian's source packages (python3.11, zlib, libffi), with Debian's fixes, as apt has them. zig's compiler
+builds them for glibc 2.17, as its headers hide from `configure` what later libraries have. All modules are
+inside the program; those that nothing here uses are left out. Prints the folder. Exit code 2: it cannot be
+made here.
 """
 
 import os
@@ -27,9 +28,19 @@ COMPILER = "ziglang==0.17.1"
 TARGET = "x86_64-linux-gnu.2.17"
 # __DATE__ in Python's build information, and a sanitizer that zig adds.
 FLAGS = "-Wno-date-time -fno-sanitize=undefined"
-# Of the standard library: tests, programs with windows, what installs packages, and for what no module is built.
+# Of the standard library: tests, windows, what installs packages, and for what no module is built.
 LEFT_OUT = (
-    *("config-*", "curses", "dbm", "distutils", "ensurepip", "idlelib", "lib-dynload", "lib2to3", "pydoc_data"),
+    *(
+        "config-*",
+        "curses",
+        "dbm",
+        "distutils",
+        "ensurepip",
+        "idlelib",
+        "lib-dynload",
+        "lib2to3",
+        "pydoc_data",
+    ),
     *("sqlite3", "test", "tkinter", "turtle.py", "turtledemo", "venv", "__pycache__"),
 )
 # _ctypes is not in the list of modules that Python's build can have inside.
@@ -129,7 +140,14 @@ def check(root: Path) -> None:
         names |= set(re.findall(r"^\s*(?:import|from) (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE))
     wanted = sorted(names & sys.stdlib_module_names)
     with tempfile.TemporaryDirectory() as elsewhere:
-        run(root / f"bin/python{VERSION}", "-E", "-s", "-c", f"import {', '.join(wanted)}", cwd=Path(elsewhere))
+        run(
+            root / f"bin/python{VERSION}",
+            "-E",
+            "-s",
+            "-c",
+            f"import {', '.join(wanted)}",
+            cwd=Path(elsewhere),
+        )
     run(sys.executable, project / "tools/check_versions.py", root / "bin")
 
 

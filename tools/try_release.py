@@ -139,7 +139,7 @@ def try_suite(suite: str, out: Path, wheels: Path, only: list[str]) -> int:
 
 
 def try_container(out: Path, archive: Path) -> int:
-    """Builds the recipe on bookworm as mmdebstrap makes it, instead of a registry's, and uses it; failures."""
+    """Builds the recipe on mmdebstrap's bookworm instead of a registry's, and uses it; failures."""
     if shutil.which("buildah") is None:
         print("container not tried: needs buildah, which Debian has a package of")
         return 0

@@ -194,8 +194,8 @@ class HeldJoin {
     for (const std::uint32_t root : order) {
       place[root] = static_cast<std::uint32_t>(held_.holders.size());
       const trace::GraphRoot& of = graph_.roots[root];
-      held_.holders.push_back({static_cast<std::uint32_t>(of.kind), of.thread_id, of.module, of.symbol, of.stack,
-                               holders[root].blocks, holders[root].bytes});
+      held_.holders.push_back({static_cast<std::uint32_t>(of.kind), of.thread_id, of.module, of.symbol,
+                               of.stack, holders[root].blocks, holders[root].bytes});
     }
     return put_sites(by_site, place, static_cast<std::uint32_t>(holders.size() - 1));
   }
@@ -238,7 +238,8 @@ class HeldJoin {
     for (; at < blocks_; at = nearest.from[at]) way.push_back(at);
     const auto number = static_cast<std::uint32_t>(held_.ways.size());
     const trace::GraphRoot& root = graph_.roots[at - blocks_];
-    held_.ways.push_back({static_cast<std::uint32_t>(root.kind), root.thread_id, root.module, root.symbol, root.stack});
+    held_.ways.push_back(
+        {static_cast<std::uint32_t>(root.kind), root.thread_id, root.module, root.symbol, root.stack});
     for (std::size_t step = 0; step < std::min(way.size(), most_steps); ++step) {
       held_.steps.push_back({number, graph_.nodes[way[way.size() - 1 - step]].stack});
     }

@@ -22,13 +22,13 @@ struct OwnMapping {
 };
 
 struct LiveHeap {
-  std::vector<trace::GraphNode> blocks;    // by address
-  std::vector<std::uint64_t> usable;       // by block
-  std::vector<std::uint32_t> young;        // blocks, whose call returned at young_since_ns or later
-  std::vector<AddressRange> ended;         // that blocks had which were freed since then, in any order
-  std::vector<OwnMapping> own_mappings;    // by address, disjoint
-  AddressRange sampled_set;                // of the recorder, whose pointers hold nothing
-  bool has_every_block = true;             // false: others may be live as well
+  std::vector<trace::GraphNode> blocks;  // by address
+  std::vector<std::uint64_t> usable;     // by block
+  std::vector<std::uint32_t> young;      // blocks, whose call returned at young_since_ns or later
+  std::vector<AddressRange> ended;       // that blocks had which were freed since then, in any order
+  std::vector<OwnMapping> own_mappings;  // by address, disjoint
+  AddressRange sampled_set;              // of the recorder, whose pointers hold nothing
+  bool has_every_block = true;           // false: others may be live as well
 };
 
 struct LiveHeapWish {

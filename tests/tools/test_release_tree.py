@@ -62,9 +62,7 @@ def test_a_python_with_a_module_is_taken(
     ("here", "said"),
     [({"python3": "3.9"}, "own runs -E -s"), ({}, "own runs -E -s"), ({"python3": "3.12"}, "python3 runs")],
 )
-def test_its_own_python_is_taken_where_no_other_fits(
-    tmp_path: Path, here: dict[str, str], said: str
-) -> None:
+def test_its_own_python_is_taken_where_no_other_fits(tmp_path: Path, here: dict[str, str], said: str) -> None:
     release_tree.lay_launcher(tmp_path, release_tree.pythons_of(list(map(Path, BOTH))))
     own = tmp_path / "lib/heapwright-python/bin/python3.11"
     own.parent.mkdir(parents=True)

@@ -230,7 +230,7 @@ _HOLDERS = Table(
         ),
         Column("thread_id", about="As the kernel numbers it; 0 = of no thread."),
         Column("module", "text"),
-        Column("symbol", "text", about='The variable, the function of a stack or that mapped memory; "" = not known.'),
+        Column("symbol", "text", about='The variable; of a stack its function, of a mapping who mapped it.'),
         Column("type", "text", about='Of a variable, by debug info; "" = not known.'),
     ),
     lambda source: [_with_type(one, source.variable_types) for one in source.holders()],
