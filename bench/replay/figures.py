@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of predictions in docs/replay.md, of bench/results/replay*.json."""
+"""The verdict in docs/replay.md and the tables in docs/replay-measured.md, of bench/results/replay*.json."""
 
 from __future__ import annotations
 
@@ -249,6 +249,11 @@ def about_speed() -> list[str]:
     ]
 
 
+def verdict() -> str:
+    found = documents.read("replay")["programs"]
+    return f"{about_errors(found)} {about_verdicts(found)} {about_order(found)}"
+
+
 def render() -> str:
     results = documents.read("replay")
     found = results["programs"]
@@ -262,7 +267,7 @@ def render() -> str:
         "error of mean",
     ]
     lines = [
-        f"{about_errors(found)} {about_verdicts(found)} {about_order(found)} {documents.said([results])}",
+        documents.said([results]),
         "",
         *markdown.table(head, [row_of(of, one) for of in found for one in of["candidates"]]),
         "",
@@ -311,4 +316,7 @@ TAKEN = {
     ),
     "replay_speed": as_is,
 }
-BLOCKS = [documents.marked("docs/replay.md", "results", render)]
+BLOCKS = [
+    documents.marked("docs/replay.md", "verdict", verdict),
+    documents.marked("docs/replay-measured.md", "results", render),
+]
