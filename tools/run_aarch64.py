@@ -31,6 +31,7 @@ PACKAGES = (
         "libelf-dev",
         "libdw-dev",
         "libiberty-dev",
+        "libzydis-dev",
         "libgtest-dev",
     ),
     *("bash", "coreutils", "mount", "python3", "linux-image-arm64"),

@@ -120,15 +120,6 @@ class Bases {
   std::unordered_map<Dwarf_Off, Names> of_unit_;
 };
 
-bool is_jump_if(const Instruction& of) noexcept {
-  return (of.map == OpcodeMap::one_byte && (of.opcode & 0xf0) == 0x70) ||
-         (of.map == OpcodeMap::two_byte && (of.opcode & 0xf0) == 0x80);
-}
-
-bool is_one_byte(const Instruction& of, std::uint8_t opcode) noexcept {
-  return of.map == OpcodeMap::one_byte && of.opcode == opcode;
-}
-
 // Whether a function's first argument is the block's size: malloc's, and every operator new's.
 bool takes_size(const std::string& function) {
   return function == "malloc" || function.starts_with("_Znw") || function.starts_with("_Zna");
@@ -173,7 +164,7 @@ class AllocatedTypes {
         const Instruction here = decode_x86(all.code_.from(address));
         if (here.length == 0) break;
         std::uint64_t next = address + here.length;
-        if (is_call(here)) {
+        if (here.flow == Flow::call || here.flow == Flow::call_elsewhere) {
           if (copies.in_register(first_argument_register)) return of_call(here, address, next);
           copies.pass_call();
         } else if (!go_on(here, before, next)) {
@@ -205,8 +196,8 @@ class AllocatedTypes {
     // The pointer is a call's first argument: a constructor's, or it is not known what becomes of it.
     std::string of_call(const Instruction& call, std::uint64_t address, std::uint64_t next) {
       Dwarf_Die target;
-      const std::uint64_t to = next + static_cast<std::uint64_t>(call.displacement);
-      const bool is_constructor = is_one_byte(call, 0xe8) && all.debug_info_.function_at(to, target) &&
+      const std::uint64_t to = next + static_cast<std::uint64_t>(call.branch);
+      const bool is_constructor = call.flow == Flow::call && all.debug_info_.function_at(to, target) &&
                                   constructed_by(target, called);
       if (!is_constructor) return of_held();
       // A base's constructor within that of the class, or one of a member.
@@ -216,30 +207,30 @@ class AllocatedTypes {
 
     // Whether the pointer is followed to `next`, which jumps change.
     bool go_on(const Instruction& here, const Instruction& before, std::uint64_t& next) {
-      if (is_one_byte(here, 0xc3)) {
-        if (copies.in_register(result_register)) note(variables.returned());
-        return false;
+      const std::uint64_t target = next + static_cast<std::uint64_t>(here.branch);
+      switch (here.flow) {
+        case Flow::next:
+          copies.pass(here);
+          return true;
+        case Flow::jump:
+          next = target;
+          return true;
+        case Flow::jump_if_zero:
+        case Flow::jump_if_not_zero:
+          return choose(here, before, target, next);
+        case Flow::returns:
+          if (copies.in_register(result_register)) note(variables.returned());
+          return false;
+        default:
+          return false;
       }
-      const std::uint64_t target = next + static_cast<std::uint64_t>(here.displacement);
-      if (is_one_byte(here, 0xe9) || is_one_byte(here, 0xeb)) {
-        next = target;
-        return true;
-      }
-      if (is_jump_if(here)) return choose(here, before, target, next);
-      const bool leaves = here.map == OpcodeMap::one_byte && here.opcode == 0xff;
-      if (leaves) return false;
-      copies.pass(here);
-      return true;
     }
 
     // Behind a comparison of the pointer with null, it is followed to where it is none.
     bool choose(const Instruction& here, const Instruction& before, std::uint64_t target,
                 std::uint64_t& next) const {
-      const bool compares = is_one_byte(before, 0x85) && before.is_wide && before.rm == before.reg &&
-                            before.rm != no_register && copies.in_register(before.rm);
-      const int condition = here.opcode & 0xf;
-      if (!compares || (condition != 4 && condition != 5)) return false;
-      if (condition == 5) next = target;
+      if (before.tested == no_register || !copies.in_register(before.tested)) return false;
+      if (here.flow == Flow::jump_if_not_zero) next = target;
       return true;
     }
 
@@ -255,11 +246,6 @@ class AllocatedTypes {
       return size_bytes == held->size_bytes || name.empty() ? name : name + "[]";
     }
   };
-
-  static bool is_call(const Instruction& of) noexcept {
-    const bool is_indirect = is_one_byte(of, 0xff) && (of.reg & 7) == 2;
-    return is_one_byte(of, 0xe8) || is_indirect;
-  }
 
   const PointerVariables& variables_of(Dwarf_Die& function) {
     std::unique_ptr<PointerVariables>& known = variables_[dwarf_dieoffset(&function)];

@@ -32,10 +32,7 @@ class PointerCopies {
   };
 
   void set(int number, bool holds) noexcept;
-  void store(const Instruction& instruction) noexcept;
-  void forget_stored(const Instruction& instruction, std::int64_t bytes) noexcept;
-  void forget_written(const Instruction& instruction) noexcept;
-  void forget_implied(const Instruction& instruction) noexcept;
+  void forget_stored(const Instruction& instruction) noexcept;
 
   std::uint32_t registers_;
   std::array<Slot, 8> slots_{};

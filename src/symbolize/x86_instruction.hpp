@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lengths and operands of x86-64 instructions, as far as copies of a pointer are followed through them.
+// What an x86-64 instruction does to registers and memory, as far as copies of a pointer are followed through
+// it. Decoded by Zydis.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +8,35 @@
 
 namespace heapwright::symbolize {
 
-enum class OpcodeMap : std::uint8_t { one_byte, two_byte, three_byte, vector };
-
 inline constexpr int no_register = -1;
+
+enum class Flow : std::uint8_t {
+  next,
+  call,  // of the function at `displacement`
+  call_elsewhere,
+  jump,
+  jump_if_zero,
+  jump_if_not_zero,
+  leaves,  // on another condition, or to a place that is not known
+  returns,
+};
 
 // Registers are numbered as in the machine code: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 struct Instruction {
   std::uint8_t length = 0;  // 0: unknown
-  OpcodeMap map = OpcodeMap::one_byte;
-  std::uint8_t opcode = 0;
-  bool is_wide = false;       // 64-bit operands
-  bool has_operands = false;  // the next ones
-  int reg = no_register;
-  int rm = no_register;    // a register operand
-  int base = no_register;  // of a memory operand, that has no index
-  bool is_memory = false;
-  std::int64_t displacement = 0;  // of a memory operand; of a branch, from its end
+  Flow flow = Flow::next;
+  std::int64_t branch = 0;  // from its end
+  // A move of 64 bits: each is a register, or the memory below.
+  bool is_move = false;
+  int from = no_register;
+  int to = no_register;
+  int tested = no_register;   // compared with 0, all 64 bits
+  std::uint32_t written = 0;  // registers, also in part: a bit each
+  // Memory that it names.
+  int base = no_register;  // without an index, in the usual segment
+  std::int64_t displacement = 0;
+  std::int64_t stored_bytes = 0;  // to it; 0: none
+  bool stores_elsewhere = false;  // to memory that it does not name, pushes aside
 };
 
 // The instruction at the begin of `code`.
