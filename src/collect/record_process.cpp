@@ -158,8 +158,9 @@ Report record(const Options& options, Outputs& outputs, AttachedProcess& attache
   report.detached = attached.detached();
   if (!options.follow_children) return report;
   add_processes(report, collector.started(), session.control());
-  if (outputs.stream < 0)
+  if (outputs.stream < 0) {
     report.session_path = write_session(options, report, path_of_attached(options, report, outputs));
+  }
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "counters/tally.hpp"
+#include "platform/pause.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::count {
@@ -55,24 +56,37 @@ class Rows {
  public:
   Rows(ContextRow* rows, bool may_call_system) noexcept : rows_(rows), may_call_system_(may_call_system) {}
 
-  // That of this name, or the one for all others. Takes no lock: while another thread names a row, it is not
-  // known whose it will be.
+  // That of this name, or the one for all others. Takes no lock: where another thread names a row for longer
+  // than some looks, it is not known whose it will be.
   ContextRow* of(const char* name) const noexcept {
     const std::size_t length = strnlen(name, context_name_bytes);
     if (length == 0) return nullptr;
     std::size_t at = hash_of(name, length) % (context_rows - 1);
     for (std::size_t tries = 0; tries < context_rows - 1; ++tries) {
       ContextRow& row = rows_[1 + at];
-      const auto state = __atomic_load_n(&row.state, __ATOMIC_ACQUIRE);
-      if (state == counters::context_named && is_called(row, name, length)) return &row;
+      std::uint32_t state = state_of(row);
       if (state == counters::context_unused && claim(row, name, length)) return &row;
+      if (state == counters::context_unused) state = state_of(row);
       if (state != counters::context_named) return for_others();
+      if (is_called(row, name, length)) return &row;
       at = (at + 1) % (context_rows - 1);
     }
     return for_others();
   }
 
  private:
+  // A name is written in some 20 ns. Whoever writes it may be preempted, or be this thread, interrupted by a
+  // signal.
+  static std::uint32_t state_of(const ContextRow& row) noexcept {
+    constexpr int most_looks = 1000;
+    std::uint32_t state = counters::context_claimed;
+    for (int look = 0; look < most_looks && state == counters::context_claimed; ++look) {
+      if (look != 0) platform::pause();
+      state = __atomic_load_n(&row.state, __ATOMIC_ACQUIRE);
+    }
+    return state;
+  }
+
   // Gives an unused row its name. False: another thread is doing so, or it is not known whether there is
   // memory for it. The kernel writes first: it reports a full file system, while a store would end the
   // process.

@@ -104,7 +104,7 @@ def of_calls(trace: Trace) -> dict[int, str]:
     for (path, build_id), its in by_object.items():
         places = [pc[frame] - trace.modules[module_of[frame]].bias for frame in its]
         root = fsencode(trace.debug_root)
-        names = native.allocated_types(fsencode(path), build_id, root, places)
+        names = native.allocated_types(path.encode(), build_id, root, places)
         known = [(frame, name) for frame, name in zip(its, names, strict=True) if name]
         found |= {frame: of_virtual_table(clean(name)) for frame, name in known}
     return found

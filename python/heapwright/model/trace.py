@@ -267,7 +267,7 @@ class Trace:
         build_id = next((module.build_id for module in self.modules if module.path == path), None)
         if build_id is None:
             return [""] * len(names)
-        found = native.variable_types(fsencode(path), build_id, fsencode(self.debug_root), names)
+        found = native.variable_types(path.encode(), build_id, fsencode(self.debug_root), names)
         return [clean(name) for name in found]
 
     def heap_graph(self, time_ns: int) -> dict[str, Any]:

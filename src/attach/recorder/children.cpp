@@ -134,8 +134,8 @@ void give_up_clock() noexcept {
 // Before a filter is installed: from then on nothing is asked of the kernel that the program would not ask.
 void be_confined() noexcept {
   Origin expected = Origin::forked;
-  if (__atomic_compare_exchange_n(&heapwright_agent_threads.origin, &expected, Origin::linked, false,
-                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+  if (heapwright_agent_threads.origin.compare_exchange_strong(expected, Origin::linked,
+                                                              std::memory_order_acq_rel)) {
     return;  // a child without a heap call so far: never recorded
   }
   if (heapwright_agent_threads.is_active != 0) heapwright_agent.block->is_confined.fetch_add(1);
@@ -172,14 +172,14 @@ bool hands_on() noexcept {
 
 bool link_forked() noexcept {
   Origin expected = Origin::forked;
-  if (heapwright_agent_threads.origin != Origin::forked ||
-      !__atomic_compare_exchange_n(&heapwright_agent_threads.origin, &expected, Origin::linking, false,
-                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+  std::atomic<Origin>& origin = heapwright_agent_threads.origin;
+  if (origin.load(std::memory_order_relaxed) != Origin::forked ||
+      !origin.compare_exchange_strong(expected, Origin::linking, std::memory_order_acq_rel)) {
     return false;
   }
   const bool is_recorded = link();
   heapwright_agent_threads.is_active = is_recorded ? 1 : 0;
-  __atomic_store_n(&heapwright_agent_threads.origin, Origin::linked, __ATOMIC_RELEASE);
+  origin.store(Origin::linked, std::memory_order_release);
   return is_recorded;
 }
 
@@ -211,8 +211,9 @@ int hook_prctl(int option, long a, long b, long c, long d) noexcept {
 
 long hook_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
   if (number == SYS_prctl) look_at_prctl(a, b);
-  if (number == SYS_seccomp)
+  if (number == SYS_seccomp) {
     look_at_prctl(PR_SET_SECCOMP, a == SECCOMP_SET_MODE_STRICT ? SECCOMP_MODE_STRICT : 0);
+  }
   return reinterpret_cast<long (*)(long, long, long, long, long, long, long)>(
       heapwright_agent.common.real[agent::index_of(Entry::syscall_)])(number, a, b, c, d, e, f);
 }

@@ -2,6 +2,7 @@
 // The interface between the recording agent and the program that maps it, in addition to agent::Agent.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "attach/agent/layout.hpp"
@@ -55,7 +56,7 @@ enum class Origin : std::uint32_t {
 // Zeroed by the kernel in a fork child, which then only forwards, or is recorded from its first heap call on.
 struct alignas(4096) WipedOnFork {
   std::uint64_t is_active;
-  Origin origin;
+  std::atomic<Origin> origin;
   Thread threads[max_threads];
 };
 
