@@ -291,8 +291,7 @@ def test_served_sums_of_contexts(served: Served, tmp_path: Path) -> None:
             sample.labels["context"]: sample.value
             for family in text_string_to_metric_families(served.get())
             for sample in family.samples
-            if sample.name == "heap_context_requested_bytes_total"
-            and sample.labels["program"] == name
+            if sample.name == "heap_context_requested_bytes_total" and sample.labels["program"] == name
         }
 
     for runs in (1, 2):
