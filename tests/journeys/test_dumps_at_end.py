@@ -2,6 +2,7 @@
 """Samples of a program that ends: written at its exit, abort, failed call or SIGTERM, else kept until read."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -46,6 +47,14 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("ends") / "ends_somehow"
     line = ["g++", "-O1", "-g", "-x", "c++", "-", "-o", str(program)]
     subprocess.run(line, input=ENDS, text=True, check=True, timeout=120)
+    return program
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """One whose processes have a name of their own: other tests count Python's, too."""
+    program = tmp_path / f"own_py{os.getpid()}"
+    program.symlink_to("/usr/bin/python3")
     return program
 
 
@@ -156,10 +165,10 @@ def test_a_file_that_cannot_be_written_leaves_what_is_kept(kept: int, tmp_path: 
 PREFORKS = "import os, sys; x = [bytearray(9000) for _ in range(999)]; n = os.fork(); {}; print(1, flush=True); sys.stdin.read()"
 
 
-def test_dump_and_top_take_a_name_alike(tmp_path: Path) -> None:
+def test_dump_and_top_take_a_name_alike(tmp_path: Path, python: Path) -> None:
     # Its threads and its kernel's name are called otherwise.
     renamed = "open('/proc/self/comm', 'w').write('other') if n else os._exit(0)"
-    run = start(tmp_path, (), "/usr/bin/python3", "-S", "-c", PREFORKS.format(renamed))
+    run = start(tmp_path, (), python, "-S", "-c", PREFORKS.format(renamed))
     assert run.stdout is not None
     run.stdout.readline()
     target = tmp_path / "now.heapwright"
@@ -167,28 +176,28 @@ def test_dump_and_top_take_a_name_alike(tmp_path: Path) -> None:
     def is_dumped(name: str) -> bool:
         return ask("dump", name, "-o", str(target), "--force").returncode == 0
 
-    for name in ("python3", "other"):
+    for name in (python.name, "other"):
         assert until(lambda name=name: is_dumped(name)), ask("dump", name).stderr
         told = checked(ask("top", name, "--json", "--interval", "0.1").stdout)
         assert live(target)["process_id"] == told["processes"][0]["process"]
     run.communicate(timeout=60)
-    for left in kept_files("python3"):
+    for left in kept_files(python.name):
         left.unlink()
 
 
-def test_of_several_with_a_name_the_sampled_one_is_dumped(tmp_path: Path) -> None:
-    run = start(tmp_path, (), "/usr/bin/python3", "-S", "-c", PREFORKS.format("bytearray(9000)"))
+def test_of_several_with_a_name_the_sampled_one_is_dumped(tmp_path: Path, python: Path) -> None:
+    run = start(tmp_path, (), python, "-S", "-c", PREFORKS.format("bytearray(9000)"))
     assert run.stdout is not None
     run.stdout.readline()
     run.stdout.readline()
     target = tmp_path / "now.heapwright"
-    is_dumped = until(lambda: ask("dump", "python3", "-o", str(target), "--force").returncode == 0)
-    of_top = ask("top", "python3", "--json").stderr
+    is_dumped = until(lambda: ask("dump", python.name, "-o", str(target), "--force").returncode == 0)
+    of_top = ask("top", python.name, "--json").stderr
     run.communicate(timeout=60)
-    for left in kept_files("python3"):
+    for left in kept_files(python.name):
         left.unlink()
     assert is_dumped
-    assert "2 processes are called python3" in of_top
+    assert f"2 processes are called {python.name}" in of_top
 
 
 GROWS = """
@@ -202,8 +211,8 @@ for _ in sys.stdin:
 """
 
 
-def test_two_dumps_of_a_process_tell_what_grew_between(tmp_path: Path) -> None:
-    run = start(tmp_path, ("exit",), "/usr/bin/python3", "-S", "-c", GROWS)
+def test_two_dumps_of_a_process_tell_what_grew_between(tmp_path: Path, python: Path) -> None:
+    run = start(tmp_path, ("exit",), python, "-S", "-c", GROWS)
     assert run.stdin is not None
     assert run.stdout is not None
 
@@ -218,7 +227,7 @@ def test_two_dumps_of_a_process_tell_what_grew_between(tmp_path: Path) -> None:
         path = tmp_path / name
 
         def is_told() -> bool:
-            done = ask("dump", "python3", "-o", str(path), "--force")
+            done = ask("dump", python.name, "-o", str(path), "--force")
             return done.returncode == 0 and live(path)["live_at_end_bytes"] > least
 
         assert until(is_told)
