@@ -128,7 +128,6 @@ def lay(program: Path, source: Path, root: Path) -> None:
     # Python looks for this folder to find its other modules; all are inside the program.
     (library / "lib-dynload").mkdir()
     (library / "lib-dynload/README").write_text("All modules are inside the program.\n", encoding="utf-8")
-    # Debian's has its packages elsewhere; this Python sees no other installation's.
     run(own, "-E", "-s", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", library)
     shutil.copy(source / "LICENSE", root / "LICENSE")
 

@@ -109,8 +109,10 @@ void RefaultJoin::add_mapping(const Row& row, const MappingRow& mapping) {
     give_back(mapping.address, mapping.size, by);
     // After madvise the mapping is still there.
     const bool is_gone = row.kind == trace::EventKind::munmap_;
-    for_pages(mapping.address, mapping.size,
-              [&](std::size_t at) { (is_gone ? states_[at].is_file : states_[at].is_free) = false; });
+    for_pages(mapping.address, mapping.size, [&](std::size_t at) {
+      if (is_gone) states_[at].is_file = false;
+      if (!is_gone) states_[at].is_free = false;
+    });
   } else if (maps_file(row.kind, mapping)) {
     for_pages(mapping.address, mapping.size, [&](std::size_t at) {
       states_[at] = {};

@@ -91,7 +91,7 @@ class Scan {
     of_.image.words->visit(range.begin, range.end, [&](std::uint64_t, std::uint64_t word) {
       const std::uint32_t to = finder_.find(word);
       if (to == BlockFinder::none || is_chunk_header(to, word)) return;
-      add_root_edge({trace::RootKind::moving, 0, {}, {}, 0}, to, word);
+      add_root_edge({trace::RootKind::moving, 0, {}, {}}, to, word);
     });
   }
 
@@ -99,7 +99,7 @@ class Scan {
     for (const std::uint64_t word : thread.registers) {
       const std::uint32_t to = finder_.find(word);
       if (to == BlockFinder::none) continue;
-      add_root_edge({trace::RootKind::registers, static_cast<std::uint64_t>(thread.id), {}, {}, 0}, to, word);
+      add_root_edge({trace::RootKind::registers, static_cast<std::uint64_t>(thread.id), {}, {}}, to, word);
     }
   }
 

@@ -26,7 +26,7 @@ struct KeptBlock {
   std::uint32_t thread = 0;
 };
 
-// Ranges by begin, with their ends.
+// Disjoint ranges; a later one replaces what it overlaps.
 class MappedRanges {
  public:
   void add(const OwnMapping& mapping) {

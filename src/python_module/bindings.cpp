@@ -107,26 +107,31 @@ void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb:
   });
 }
 
-// Of an object's variables, by their names; "" = not known.
-nb::list variable_types(const nb::bytes& path, const std::string& build_id, const nb::bytes& debug_root,
-                        const std::vector<std::string>& names) {
-  symbolize::Options options;
-  options.debug_root = string_of(debug_root);
+symbolize::Object object_of(const nb::bytes& path, const std::string& build_id) {
   symbolize::Object object;
   object.path = string_of(path);
   object.build_id = build_id;
-  return texts(symbolize::variable_types(object, names, options));
+  return object;
+}
+
+symbolize::Options options_of(const nb::bytes& debug_root) {
+  symbolize::Options options;
+  options.debug_root = string_of(debug_root);
+  return options;
+}
+
+// Of an object's variables, by their names; "" = not known.
+nb::list variable_types(const nb::bytes& path, const std::string& build_id, const nb::bytes& debug_root,
+                        const std::vector<std::string>& names) {
+  symbolize::Object object = object_of(path, build_id);
+  return texts(symbolize::variable_types(object, names, options_of(debug_root)));
 }
 
 // Of calls of an allocator in an object, by their return addresses in its file; "" = not known.
 nb::list allocated_types(const nb::bytes& path, const std::string& build_id, const nb::bytes& debug_root,
                          const std::vector<std::uint64_t>& addresses) {
-  symbolize::Options options;
-  options.debug_root = string_of(debug_root);
-  symbolize::Object object;
-  object.path = string_of(path);
-  object.build_id = build_id;
-  return texts(symbolize::allocated_types(object, addresses, options));
+  symbolize::Object object = object_of(path, build_id);
+  return texts(symbolize::allocated_types(object, addresses, options_of(debug_root)));
 }
 
 // The capsule that Arrow consumers expect from __arrow_c_stream__.

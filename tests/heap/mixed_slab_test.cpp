@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "carve_all.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/front/allocate.hpp"
 #include "heap/pages/page_source.hpp"
@@ -27,19 +28,6 @@ namespace heapwright::heap {
 namespace {
 
 ThreadCache mixed_owner{};
-
-std::vector<char*> carve_all(UnitLine* slab) {
-  std::vector<char*> blocks;
-  while (can_carve(slab)) {
-    const Chain chain = carve(slab);
-    Block* block = chain.first;
-    for (std::uint32_t i = 0; i < chain.count; ++i) {
-      blocks.push_back(reinterpret_cast<char*>(block));
-      if (i + 1 < chain.count) block = block->next();
-    }
-  }
-  return blocks;
-}
 
 class MixedSlab : public testing::TestWithParam<std::size_t> {
  protected:

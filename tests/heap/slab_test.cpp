@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "carve_all.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/process.hpp"
@@ -20,21 +21,6 @@ namespace heapwright::heap {
 namespace {
 
 ThreadCache slab_owner{};
-
-// All blocks that can be carved, as a set of addresses.
-std::vector<char*> carve_all(UnitLine* slab) {
-  std::vector<char*> blocks;
-  while (can_carve(slab)) {
-    const Chain chain = carve(slab);
-    Block* block = chain.first;
-    for (std::uint32_t i = 0; i < chain.count; ++i) {
-      blocks.push_back(reinterpret_cast<char*>(block));
-      if (i + 1 < chain.count) block = block->next();
-    }
-    EXPECT_TRUE(slab_is_valid(slab));
-  }
-  return blocks;
-}
 
 void free_to(UnitLine* slab, char* memory) {
   auto* block = reinterpret_cast<Block*>(memory);
