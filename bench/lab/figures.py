@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The results in docs/lab.md, of bench/results/lab-*.json."""
+"""The verdicts in docs/lab.md and the tables in docs/lab-measured.md, of bench/results/lab-*.json."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import documents
 from heapwright.lab import catalogue, findings, tables
-from heapwright.measure.experiment import Experiment
+from heapwright.measure.experiment import Experiment, Part
 from heapwright.report import markdown, units
 from taken import Figure, Take, each, fields, only
 
@@ -63,19 +64,64 @@ def machine_line(machine: Record) -> str:
     )
 
 
+def measured() -> list[tuple[Experiment, Record, str]]:
+    """Each experiment that has results: it, its document and the name of that."""
+    names = [(experiment, f"lab-{experiment.name}") for experiment in catalogue.EXPERIMENTS]
+    found = [(experiment, documents.read_if_there(name), name) for experiment, name in names]
+    return [(experiment, document, name) for experiment, document, name in found if document]
+
+
+def heads(found: list[tuple[Experiment, Record, str]]) -> list[str]:
+    """On what all of it was measured, and of which code."""
+    records = [document for _, document, _ in found]
+    return [machine_line(records[0]["machine"]), "", documents.said(records), ""] if found else []
+
+
+def gaps_of(part: Part, record: Record) -> list[tuple[float, str]]:
+    """Of each case of a part: how many times its worst allocator is apart from its best, and in words."""
+    figure = part.figures[0]
+    found = []
+    for case in record["cases"]:
+        rows = findings.ranked(case, figure)
+        values = [value for _, value, _ in rows]
+        if not values or rows[0][2] == rows[-1][2]:
+            continue
+        best, last = (f"{name} {units.number(value, figure.unit)}" for name, value, _ in (rows[0], rows[-1]))
+        times = max(values) / min(values) if min(values) > 0 else math.inf
+        found.append((times, f"{figure.label}, {case['name']}: {best}, {last}"))
+    return found
+
+
+def verdict_of(experiment: Experiment, document: Record) -> str:
+    """The widest gap between allocators, or between the ways where no allocator matters."""
+    (record,) = document["experiments"]
+    parts = {part.name: part for part in experiment.parts}
+    pairs = [(parts[one["name"]], one) for one in record["parts"]]
+    gaps = [gap for part, one in pairs if not part.figures[0].of_load for gap in gaps_of(part, one)]
+    return max(gaps)[1] if gaps else findings.seen(*pairs[0])
+
+
+def verdicts() -> str:
+    found = measured()
+    rows = [
+        [f"`{experiment.name}`", experiment.title, verdict_of(experiment, document)]
+        for experiment, document, _ in found
+    ]
+    return "\n".join(
+        markdown.table(["lab", "what it is about", "the widest gap seen here: best, last"], rows, "lll")
+    )
+
+
 def render() -> str:
-    lines: list[str] = []
-    found: list[Record] = []
-    for experiment in catalogue.EXPERIMENTS:
-        name = f"lab-{experiment.name}"
-        document = documents.read_if_there(name)
-        if document:
-            found.append(document)
-            lines += section(experiment, document, name)
-    if found:
-        lines = [machine_line(found[0]["machine"]), "", documents.said(found), "", *lines]
+    found = measured()
+    lines = heads(found)
+    for experiment, document, name in found:
+        lines += section(experiment, document, name)
     return "\n".join(lines)
 
 
 TAKEN = {f"lab-{experiment.name}": taken(experiment) for experiment in catalogue.EXPERIMENTS}
-BLOCKS = [documents.marked("docs/lab.md", "results", render)]
+BLOCKS = [
+    documents.marked("docs/lab.md", "verdicts", verdicts),
+    documents.marked("docs/lab-measured.md", "results", render),
+]
