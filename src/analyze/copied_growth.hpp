@@ -2,6 +2,7 @@
 // Buffers that grow by a new block, a copy, and the free of the old one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -30,19 +31,25 @@ class CopiedGrowths {
   static bool is_small(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
     return new_bytes < old_bytes + old_bytes / 4;
   }
+  // A copy's time with the calls around it, of what passed between their begin and end. A thread that lost its
+  // processor there would make every bound a question of how busy the machine was. 2 ns a byte is the price of
+  // copying into pages that are fetched, 20 us that of two calls that map and unmap.
+  static std::uint64_t copy_ns(std::uint64_t passed_ns, std::uint64_t old_bytes) noexcept {
+    return std::min(passed_ns, 2 * old_bytes + 20'000);
+  }
   void add_small_step(std::uint32_t site, std::uint64_t old_bytes, std::uint64_t time_ns) {
     auto& sums = sites_[site];
     sums.site = site;
     ++sums.small_steps;
     sums.small_copied_bytes += old_bytes;
-    sums.small_time_ns += time_ns;
+    sums.small_time_ns += copy_ns(time_ns, old_bytes);
   }
   void add_step(std::uint32_t site, std::uint64_t old_bytes, std::uint64_t time_ns) {
     auto& sums = sites_[site];
     sums.site = site;
     ++sums.steps;
     sums.copied_bytes += old_bytes;
-    sums.time_ns += time_ns;
+    sums.time_ns += copy_ns(time_ns, old_bytes);
     old_sizes_.add(site, bucket_of(old_bytes), 1);
   }
   void begin_window(std::size_t sites, std::size_t histogram_counts);

@@ -143,6 +143,17 @@ TEST(CopiedGrowth, IsABlockThatGaveWayToALargerOneOfItsSite) {
   EXPECT_LT(growth.final_p90_bytes, 576U);
 }
 
+TEST(CopiedGrowth, OfAThreadThatLostItsProcessorCostsNoMore) {
+  MemoryTrace trace;
+  trace.malloc(0, step, 0x10000, 1000, 1);
+  trace.malloc(0, 2 * step, 0x20000, 2000, 1, 32);
+  trace.free(0, 2 * step + 4'000'000, 0x10000, 64);  // others ran for 4 ms between the copy and this
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.copied_growths.size(), 1U);
+  EXPECT_EQ(facts.copied_growths[0].steps, 1U);
+  EXPECT_EQ(facts.copied_growths[0].time_ns, 2 * 1000U + 20'000);
+}
+
 TEST(CopiedGrowth, BySmallStepsIsCountedApart) {
   MemoryTrace trace;
   trace.malloc(0, 1 * step, 0x10000, 1000, 1);

@@ -35,7 +35,8 @@ struct CopiedGrowth {
   std::uint32_t site = 0;
   std::uint64_t steps = 0;
   std::uint64_t copied_bytes = 0;  // upper bound: sum of the smaller sizes
-  std::uint64_t time_ns = 0;       // begin of the allocations to end of the releases, with the recorder's
+  // Begin of the allocations to end of the releases, with the recorder's; at most 20 us and 2 ns a byte each.
+  std::uint64_t time_ns = 0;
   std::uint64_t chains = 0;
   std::uint64_t final_p50_bytes = 0;  // final sizes, as in SiteSizes
   std::uint64_t final_p75_bytes = 0;
