@@ -9,8 +9,6 @@
 namespace heapwright::analyze {
 namespace {
 
-std::uint64_t span_of(const ReleaseRun& run) noexcept { return run.end_ns - run.begin_ns; }
-
 // The site with the most blocks.
 template <class OfSites>
 std::uint32_t leading_site(const OfSites& sites) {
@@ -30,6 +28,8 @@ void ReleaseRuns::add(std::uint32_t lane, std::uint32_t site, std::uint64_t byte
   }
   if (run.blocks == 0) {
     run.begin_ns = time_ns;
+  } else if (time_ns > open.last_ns) {
+    run.busy_ns += std::min(time_ns - open.last_ns, open.last_end_ns - open.last_ns + most_between_ns);
   }
   if (open.sites.empty() || open.sites[open.latest].site != site) {
     const auto [found, is_new] = open.places.try_emplace(site, open.sites.size());
@@ -45,6 +45,7 @@ void ReleaseRuns::add(std::uint32_t lane, std::uint32_t site, std::uint64_t byte
   ++run.blocks;
   run.bytes += bytes;
   run.release_ns += duration_ns;
+  open.last_ns = time_ns;
   open.last_end_ns = time_ns + duration_ns;
 }
 
@@ -84,9 +85,9 @@ void ReleaseRuns::close(std::uint32_t lane) {
 
 // Keeps the longest ones by replacing the shortest.
 void ReleaseRuns::keep(const ReleaseRun& run) {
-  const auto is_longer = [](const ReleaseRun& a, const ReleaseRun& b) { return span_of(a) > span_of(b); };
+  const auto is_longer = [](const ReleaseRun& a, const ReleaseRun& b) { return a.busy_ns > b.busy_ns; };
   if (runs_.size() >= most_runs) {
-    if (span_of(run) <= span_of(runs_.front())) {
+    if (run.busy_ns <= runs_.front().busy_ns) {
       return;
     }
     std::pop_heap(runs_.begin(), runs_.end(), is_longer);

@@ -46,13 +46,16 @@ class ReleaseRuns {
     std::vector<OfSite> sites;
     std::size_t latest = 0;  // index of the most recent site
     std::unordered_map<std::uint32_t, std::size_t> places;
-    ReleaseRun run;  // since the latest gap
+    ReleaseRun run;             // since the latest gap
+    std::uint64_t last_ns = 0;  // begin of the latest release
     std::uint64_t last_end_ns = 0;
   };
   static constexpr std::size_t most_pairs = std::size_t{1} << 16;
 
   // A thread that did something else for this long between two releases.
   static constexpr std::uint64_t gap_ns = 1'000'000;
+  // A destructor's work; above it, the thread waited for a processor.
+  static constexpr std::uint64_t most_between_ns = 20'000;
 
   void close(std::uint32_t lane);
   void keep(const ReleaseRun& run);

@@ -50,6 +50,7 @@ TEST(ReleaseRuns, TellWhatDiesTogetherFromTheThirtySecondReleaseOn) {
     EXPECT_EQ(run.blocks, blocks);
     EXPECT_EQ(run.bytes, 34U * 32 + 35 * 48);
     EXPECT_EQ(run.end_ns - run.begin_ns, (blocks - 1) * step);
+    EXPECT_EQ(run.busy_ns, (blocks - 1) * step);
     EXPECT_EQ(run.release_ns, blocks * 16);
   }
   ASSERT_EQ(facts.emptied_sites.size(), 2U);
@@ -61,6 +62,17 @@ TEST(ReleaseRuns, TellWhatDiesTogetherFromTheThirtySecondReleaseOn) {
   EXPECT_EQ(facts.emptied_sites[1].leader, 2U);
   EXPECT_EQ(facts.emptied_sites[1].site, 1U);
   EXPECT_EQ(facts.emptied_sites[1].blocks, 68U);
+}
+
+TEST(ReleaseRuns, WhileTheThreadLostItsProcessorTookNoTimeOfTheirs) {
+  MemoryTrace trace;
+  const auto at_ns = make_tree(trace, step, 50);
+  drop_tree(trace, drop_tree(trace, at_ns, 40) + 500'000, 50, 40);  // others ran for half a millisecond
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.release_runs.size(), 1U);
+  const auto& run = facts.release_runs[0];
+  EXPECT_EQ(run.end_ns - run.begin_ns, (run.blocks - 1) * step + 500'000);
+  EXPECT_EQ(run.busy_ns, (run.blocks - 2) * step + 16 + 20'000);
 }
 
 TEST(ReleaseRuns, ASiteThatKeepsAnEighthIsNotEmptied) {

@@ -8,5 +8,5 @@ from heapwright.model.facts import ReleaseRun
 
 
 def span_ns(of: Evidence, run: ReleaseRun) -> int:
-    """Duration of the run of frees with destructors, minus the recorder's time."""
-    return max(0, run.end_ns - run.begin_ns - int(run.blocks * of.release_cost_ns))
+    """What the run of frees took with its destructors, minus the recorder's time."""
+    return max(0, run.busy_ns - int(run.blocks * of.release_cost_ns))

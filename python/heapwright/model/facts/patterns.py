@@ -16,6 +16,7 @@ class ReleaseRun(NamedTuple):
     site: int
     begin_ns: int
     end_ns: int
+    busy_ns: int
     blocks: int
     bytes: int
     release_ns: int
