@@ -13,6 +13,7 @@
 
 #include "symbolize/called_names.hpp"
 #include "symbolize/debug_info.hpp"
+#include "symbolize/demangle.hpp"
 #include "symbolize/object_file.hpp"
 #include "symbolize/pointer_variables.hpp"
 #include "symbolize/type_names.hpp"
@@ -38,14 +39,17 @@ class Code {
   bool is_known() const noexcept { return elf_ != nullptr; }
   Elf* elf() const noexcept { return elf_; }
 
-  // The function that is called by the instruction in front of this address; empty: not known.
-  std::string called(const CalledNames& names, std::uint64_t return_address) const {
+  // The function that is called by the instruction in front of this address.
+  CalledFunction called(const CalledNames& names, std::uint64_t return_address) const {
     constexpr std::size_t longest_call = 6;
     const std::span<const std::uint8_t> code = from(return_address - longest_call);
     if (code.size() < longest_call) return {};
     return names.of_call(code.first(longest_call), return_address - bias_,
                          [&](std::uint64_t address) { return from(address + bias_); });
   }
+
+  // An address in the file as libdwfl counts.
+  std::uint64_t from_file(std::uint64_t address) const noexcept { return address + bias_; }
 
   // From this libdwfl address on; empty: there is none.
   std::span<const std::uint8_t> from(std::uint64_t address) const {
@@ -125,6 +129,19 @@ bool takes_size(const std::string& function) {
   return function == "malloc" || function.starts_with("_Znw") || function.starts_with("_Zna");
 }
 
+// The class whose objects this symbol's function constructs, as the source writes it: a complete object, not
+// a base's part. Empty: of another function, or a template's.
+std::string class_constructed_by(const std::string& symbol) {
+  if (symbol.find("C1E") == std::string::npos) return {};
+  const std::string text = demangle(symbol);
+  const std::size_t name = text.rfind("::", text.find('('));
+  if (name == std::string::npos || text.find('<') != std::string::npos) return {};
+  const std::string of_class = text.substr(0, name);
+  const std::size_t own = of_class.rfind("::");
+  const std::string expected = (own == std::string::npos ? of_class : of_class.substr(own + 2)) + "(";
+  return text.compare(name + 2, expected.size(), expected) == 0 ? of_class : std::string();
+}
+
 class AllocatedTypes {
  public:
   explicit AllocatedTypes(Dwfl_Module* module)
@@ -136,7 +153,7 @@ class AllocatedTypes {
   // return_address: as libdwfl counts.
   std::string of(std::uint64_t return_address) {
     if (!code_.is_known() || debug_info_.is_empty()) return {};
-    if (!takes_size(code_.called(called_names_, return_address))) return {};
+    if (!takes_size(code_.called(called_names_, return_address).name)) return {};
     Dwarf_Die function;
     if (!debug_info_.function_at(return_address - 1, function)) return {};
     const PointerVariables& variables = variables_of(function);
@@ -155,6 +172,7 @@ class AllocatedTypes {
     const Pointee* held = nullptr;
     bool differ = false;
     Pointee called{};
+    std::string made_elsewhere{};  // the class whose constructor in another object has got the pointer
 
     std::string type(std::uint64_t address) {
       Instruction before{};
@@ -165,7 +183,8 @@ class AllocatedTypes {
         if (here.length == 0) break;
         std::uint64_t next = address + here.length;
         if (here.flow == Flow::call || here.flow == Flow::call_elsewhere) {
-          if (copies.in_register(first_argument_register)) return of_call(here, address, next);
+          const bool is_given = copies.in_register(first_argument_register);
+          if (is_given && !is_made_elsewhere(next)) return of_call(here, address, next);
           copies.pass_call();
         } else if (!go_on(here, before, next)) {
           break;
@@ -193,12 +212,23 @@ class AllocatedTypes {
       held = found;
     }
 
+    // Whether the call that returns here is of a constructor in another object, the first that gets the
+    // pointer.
+    bool is_made_elsewhere(std::uint64_t next) {
+      if (!made_elsewhere.empty()) return false;
+      const CalledFunction through = all.code_.called(all.called_names_, next);
+      if (through.address == 0) made_elsewhere = class_constructed_by(through.name);
+      return !made_elsewhere.empty();
+    }
+
     // The pointer is a call's first argument: a constructor's, or it is not known what becomes of it.
     std::string of_call(const Instruction& call, std::uint64_t address, std::uint64_t next) {
       Dwarf_Die target;
-      const std::uint64_t to = next + static_cast<std::uint64_t>(call.branch);
-      const bool is_constructor = call.flow == Flow::call && all.debug_info_.function_at(to, target) &&
-                                  constructed_by(target, called);
+      const CalledFunction through = all.code_.called(all.called_names_, next);
+      const bool is_direct = call.flow == Flow::call && through.name.empty();
+      const std::uint64_t to =
+          is_direct ? next + static_cast<std::uint64_t>(call.branch) : all.code_.from_file(through.address);
+      const bool is_constructor = all.debug_info_.function_at(to, target) && constructed_by(target, called);
       if (!is_constructor) return of_held();
       // A base's constructor within that of the class, or one of a member.
       if (variables.is_in_constructor(address - all.bias_, size_bytes)) return {};
@@ -236,6 +266,11 @@ class AllocatedTypes {
 
     std::string of_held() {
       if (held == nullptr || differ) return {};
+      if (!made_elsewhere.empty()) {
+        // Of a class with virtual functions, compilers describe the members in one unit only.
+        const bool may_be = held->size_bytes == size_bytes || held->size_bytes == 0;
+        return may_be && name_of(*held) == made_elsewhere ? made_elsewhere : std::string();
+      }
       if (held->is_class) {
         const bool is_whole =
             held->size_bytes == size_bytes && !held->may_be_a_base && !all.bases_.has(function, held->type);

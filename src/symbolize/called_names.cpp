@@ -11,7 +11,7 @@ namespace heapwright::symbolize {
 namespace {
 
 void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
-                      std::unordered_map<std::uint64_t, std::string>& names) {
+                      std::unordered_map<std::uint64_t, CalledFunction>& functions) {
   Elf_Data* const data = elf_getdata(section, nullptr);
   Elf_Scn* const table = elf_getscn(elf, header.sh_link);
   GElf_Shdr of_table;
@@ -25,7 +25,7 @@ void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
     if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
     if (gelf_getsym(symbols, static_cast<int>(GELF_R_SYM(relocation.r_info)), &symbol) == nullptr) continue;
     const char* const name = elf_strptr(elf, of_table.sh_link, symbol.st_name);
-    if (name != nullptr) names.try_emplace(relocation.r_offset, name);
+    if (name != nullptr) functions.try_emplace(relocation.r_offset, CalledFunction{name, symbol.st_value});
   }
 }
 
@@ -36,7 +36,7 @@ CalledNames::CalledNames(Elf* elf) {
   while (elf != nullptr && (section = elf_nextscn(elf, section)) != nullptr) {
     GElf_Shdr header;
     const bool has_some = gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_RELA;
-    if (has_some) read_relocations(elf, section, header, names_);
+    if (has_some) read_relocations(elf, section, header, functions_);
   }
 }
 
@@ -46,7 +46,7 @@ std::uint64_t CalledNames::distance(std::span<const std::uint8_t> bytes) {
   return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(value)});
 }
 
-std::string CalledNames::of_stub(std::span<const std::uint8_t> code, std::uint64_t address) const {
+CalledFunction CalledNames::of_stub(std::span<const std::uint8_t> code, std::uint64_t address) const {
   static constexpr std::array<std::uint8_t, 4> marker = {0xf3, 0x0f, 0x1e, 0xfa};
   constexpr std::size_t jump_bytes = 6;
   std::size_t begin = 0;
@@ -56,9 +56,9 @@ std::string CalledNames::of_stub(std::span<const std::uint8_t> code, std::uint64
   return at(address + begin + jump_bytes + distance(code.subspan(begin + 2, 4)));
 }
 
-std::string CalledNames::at(std::uint64_t place) const {
-  const auto found = names_.find(place);
-  return found == names_.end() ? std::string() : found->second;
+CalledFunction CalledNames::at(std::uint64_t place) const {
+  const auto found = functions_.find(place);
+  return found == functions_.end() ? CalledFunction{} : found->second;
 }
 
 }  // namespace heapwright::symbolize

@@ -84,11 +84,12 @@ bool pointee_of(Dwarf_Die& variable, Pointee& pointee) {
   pointee = {};
   target = bare_type(target, pointee.last_typedef);
   Dwarf_Word size = 0;
-  if (dwarf_aggregate_size(&target, &size) != 0 || size == 0) return false;
   const int tag = dwarf_tag(&target);
+  pointee.is_class = is_class(target);
+  const bool is_declared = pointee.is_class && dwarf_hasattr(&target, DW_AT_declaration) != 0;
+  if (!is_declared && (dwarf_aggregate_size(&target, &size) != 0 || size == 0)) return false;
   pointee.type = target;
   pointee.size_bytes = size;
-  pointee.is_class = is_class(target);
   const bool is_plain =
       tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_pointer_type;
   // Of a class with virtual functions, the constructor says which it is.

@@ -17,9 +17,9 @@ namespace heapwright::symbolize {
 
 // What a pointer points to.
 struct Pointee {
-  Dwarf_Die type{};          // behind typedefs
-  Dwarf_Die last_typedef{};  // names a type that has no name
-  std::uint64_t size_bytes = 0;
+  Dwarf_Die type{};              // behind typedefs
+  Dwarf_Die last_typedef{};      // names a type that has no name
+  std::uint64_t size_bytes = 0;  // 0: a class whose members are described elsewhere
   bool is_class = false;
   bool may_be_a_base = false;  // the object may be of a derived class of the same size
 
@@ -28,7 +28,7 @@ struct Pointee {
 
 // As the source writes it; takes about as long as reading the type's unit.
 std::string name_of(Pointee pointee);
-// Of a pointer to a complete type; false: of another type.
+// Of a pointer to a type that is known; false: of another type.
 bool pointee_of(Dwarf_Die& variable, Pointee& pointee);
 // The class of a constructor; false: of another function.
 bool constructed_by(Dwarf_Die& function, Pointee& pointee);

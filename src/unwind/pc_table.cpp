@@ -24,6 +24,13 @@ Rule evaluate_without_tables(std::uint64_t pc, const std::atomic<std::uint32_t>*
   if (found.return_bytes != 0) {
     return Rule::goroutine_switch(found.goroutine_offset, found.depth_offset, found.return_bytes);
   }
+  if (is_callback_from_c(pc, is_confined)) return Rule::callback_from_c();
+  const RestoredRegisters restored = restored_registers(pc, is_confined);
+  if (restored.frame_bytes != 0) {
+    const auto cfa_offset = static_cast<std::int32_t>(restored.frame_bytes);
+    return {RuleType::rsp_offset, cfa_offset, RbpSource::cfa_slot,
+            static_cast<std::int32_t>(restored.rbp_bytes) - cfa_offset};
+  }
   return Rule::without_tables(RuleType::unfollowable, has_frame_pointer(pc, is_confined));
 }
 

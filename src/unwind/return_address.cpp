@@ -10,6 +10,7 @@
 #include "platform/raw_syscall.hpp"
 #include "unwind/call_frame_rules.hpp"
 #include "unwind/loaded_objects.hpp"
+#include "unwind/restoring_code.hpp"
 #include "unwind/stack_bounds.hpp"
 
 extern "C" unsigned long getauxval(unsigned long type) noexcept;
@@ -323,6 +324,45 @@ GoroutineSwitch goroutine_switch(std::uint64_t pc, const std::atomic<std::uint32
     const bool has_rbp = last[0] == 0x5d && last[1] == 0xc3;
     found.return_bytes = has_rbp ? 16 : 8;
     return has_rbp || last[0] == 0xc3 ? found : GoroutineSwitch{};
+  }
+  return {};
+}
+
+bool is_callback_from_c(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  // The size of its frame, then the goroutine, whose load takes so many, and where its stack was before:
+  // lea N(%rsp), %rax; sub %rsp, %rax; …; mov %rsp, %rdi; add %rax, %rdi; mov -8(%rdi), %rbx
+  constexpr std::uint64_t most_load = 16;
+  constexpr std::uint8_t above[] = {0x48, 0x8d, 0x44, 0x24};
+  constexpr std::uint8_t size[] = {0x48, 0x29, 0xe0};
+  constexpr std::uint8_t before[] = {0x48, 0x89, 0xe7, 0x48, 0x01, 0xc7, 0x48, 0x8b, 0x5f, 0xf8};
+  constexpr std::uint64_t size_at = sizeof above + 1;
+  constexpr std::uint64_t load_at = size_at + sizeof size;
+  Code code(pc, pc, is_confined);
+  const std::uint8_t* const begin = code.is_in_object() ? code.read(pc, load_at) : nullptr;
+  if (begin == nullptr || std::memcmp(begin, above, sizeof above) != 0) return false;
+  if (std::memcmp(begin + size_at, size, sizeof size) != 0) return false;
+  for (std::uint64_t at = pc + load_at; at <= pc + load_at + most_load; ++at) {
+    const std::uint8_t* const end = code.read(at, sizeof before);
+    if (end == nullptr) return false;
+    if (std::memcmp(end, before, sizeof before) == 0) return true;
+  }
+  return false;
+}
+
+RestoredRegisters restored_registers(std::uint64_t pc,
+                                     const std::atomic<std::uint32_t>* is_confined) noexcept {
+  constexpr int most_instructions = 16;
+  constexpr std::uint64_t longest = 8;
+  constexpr std::uint8_t ret = 0xc3;
+  Code code(pc, pc, is_confined);
+  if (!code.is_in_object()) return {};
+  Restoring restoring;
+  for (int i = 0; i < most_instructions; ++i) {
+    const std::uint8_t* const next = code.read(pc, longest);
+    if (next == nullptr) return {};
+    if (*next == ret) return restoring.found();
+    if (!restoring.pass(next)) return {};
+    pc += restoring.bytes();
   }
   return {};
 }

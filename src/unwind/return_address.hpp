@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "session/layout.hpp"
+#include "unwind/restoring_code.hpp"
 
 namespace heapwright::unwind {
 
@@ -36,6 +37,14 @@ struct GoroutineSwitch {
 };
 // `pc`: a return address.
 GoroutineSwitch goroutine_switch(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
+// `pc`: a return address. Whether it is in Go's runtime.cgocallback, which C's calls of Go go through: its
+// frame is on the goroutine's stack, and RBP has its frame record on the thread's own stack, where C called.
+bool is_callback_from_c(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
+// `pc`: a return address. frame_bytes 0: it is other code.
+RestoredRegisters restored_registers(std::uint64_t pc,
+                                     const std::atomic<std::uint32_t>* is_confined) noexcept;
 
 // `pc`: a word in place of a return address. Whether it is where a goroutine's first function returns to
 // (runtime.goexit), which nobody called.

@@ -30,6 +30,10 @@ bool is_entry_code(std::uint64_t pc) noexcept {
 
 GoroutineSwitch goroutine_switch(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return {}; }
 
+bool is_callback_from_c(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return false; }
+
+RestoredRegisters restored_registers(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return {}; }
+
 bool is_goroutine_end(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return false; }
 
 bool may_be_return_address(std::uint64_t /*pc*/, std::uint64_t /*running*/,

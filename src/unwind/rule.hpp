@@ -91,9 +91,15 @@ class Rule {
     return {RuleType::unfollowable, return_bytes, RbpSource::rbp_slot, goroutine_offset << 8 | depth_offset};
   }
 
+  // Of Go's code that C has called, from another stack (is_callback_from_c() in return_address.hpp).
+  static constexpr Rule callback_from_c() { return {RuleType::unfollowable, 0, RbpSource::unchanged, 0}; }
+
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr bool is_goroutine_switch() const {
     return type() == RuleType::unfollowable && rbp_source() == RbpSource::rbp_slot;
+  }
+  constexpr bool is_callback_from_c() const {
+    return type() == RuleType::unfollowable && rbp_source() == RbpSource::unchanged;
   }
   constexpr std::uint64_t goroutine_offset() const { return static_cast<std::uint64_t>(rbp_offset()) >> 8; }
   constexpr std::uint64_t depth_offset() const { return static_cast<std::uint64_t>(rbp_offset()) & 0xff; }
@@ -132,7 +138,7 @@ class Rule {
     if (has_no_rule && source == RbpSource::cfa_slot) traits |= needs_rbp | by_frame_pointer;
     if (source == RbpSource::unchanged || source == RbpSource::rbp_slot) traits |= passes_rbp;
     if (is_by_load(type) || is_by_link(type) || type == RuleType::signal_frame ||
-        source == RbpSource::rbp_slot) {
+        source == RbpSource::rbp_slot || (type == RuleType::unfollowable && source == RbpSource::unchanged)) {
       traits |= is_barrier;
     }
     return traits;

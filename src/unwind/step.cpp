@@ -113,6 +113,20 @@ bool step_to_goroutine(WalkPoint& point, OwnStack& own, Rule rule) {
   return is_program_address(at.key) && may_return_from(called, at.key, own.is_confined, true);
 }
 
+// From a goroutine's stack back to the thread's own, where C called Go.
+bool step_to_c(WalkPoint& point, OwnStack& own) {
+  Registers& at = point.at;
+  const std::uint64_t called = at.key;
+  const std::uint64_t record = at.rbp;
+  at.pc_slot = 0;
+  if (!is_program_address(record)) return false;
+  point.bounds.enter(own, record);
+  if (!point.bounds.load(record, at.rbp) || !point.bounds.load(record + 8, at.key)) return false;
+  at.sp = record + 16;
+  at.pc_slot = record + 8;
+  return is_program_address(at.key) && may_return_from(called, at.key, own.is_confined, true);
+}
+
 bool is_end_of_goroutine(WalkPoint& point, const OwnStack& own) {
   std::uint64_t rbp = 0;
   std::uint64_t pc = 0;
@@ -131,6 +145,10 @@ WalkPoint step_without_tables(WalkPoint point, OwnStack& own, Rule rule) {
   point.at.pc_slot = 0;
   if (rule.is_goroutine_switch()) {
     point.result = step_to_goroutine(point, own, rule) ? StepResult::caller : StepResult::unfollowable;
+    return point;
+  }
+  if (rule.is_callback_from_c()) {
+    point.result = step_to_c(point, own) ? StepResult::caller : StepResult::unfollowable;
     return point;
   }
   if (rule.type() == RuleType::no_object) {

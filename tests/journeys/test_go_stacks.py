@@ -14,13 +14,18 @@ from conftest import command
 pytestmark = pytest.mark.full
 
 # Two goroutines take turns on one thread, so that C finds the same stack of that thread below both. The third
-# function is called back by C.
+# function is called back by C: from Go, from Go that was itself called back, and from a thread of C.
 PROGRAM = """
 package main
 
+// #include <pthread.h>
 // #include <stdlib.h>
 // extern void goBack(int);
-// static void call_back(int n) { goBack(n); }
+// extern void goTwice(int);
+// static int call_back(int n) { goBack(n); return n + 1; }
+// static int call_twice(int n) { goTwice(n); return n + 1; }
+// static void* of_c(void* n) { for (int i = 0; i < 10; ++i) call_back(i); return n; }
+// static void start_thread_of_c(void) { pthread_t one; pthread_create(&one, 0, of_c, 0); pthread_join(one, 0); }
 // static void* library(size_t n) { return malloc(n); }
 import "C"
 import "runtime"
@@ -36,6 +41,9 @@ func index(n int) { C.library(C.size_t(30000 + n)) }
 
 //export goBack
 func goBack(n C.int) { C.malloc(40000) }
+
+//export goTwice
+func goTwice(n C.int) { C.call_back(n) }
 
 type Server struct{ done chan bool }
 
@@ -59,6 +67,10 @@ func main() {
 	for i := 0; i < 50; i++ {
 		C.call_back(C.int(i))
 	}
+	for i := 0; i < 20; i++ {
+		C.call_twice(C.int(i))
+	}
+	C.start_thread_of_c()
 	println("done")
 }
 """
@@ -67,8 +79,12 @@ WANTED = {
     "main.load": (100, 100 * 10_000 + 4_950),
     "main.parse": (100, 100 * 20_000 + 4_950),
     "library": (100, 100 * 30_000 + 4_950),
-    "main.goBack": (50, 50 * 40_000),
+    "main.goBack": (80, 80 * 40_000),
 }
+# Of main.goBack: calls, by the functions that lead to it.
+BACK = ("goBack", "call_back")
+TWICE = (*BACK, "main.goTwice", "goTwice", "call_twice")
+CALLED_BACK = {(*BACK, "main.main"): 50, (*TWICE, "main.main"): 20, (*BACK, "of_c"): 10}
 
 
 def built(folder: Path, go: str, *options: str) -> Path:
@@ -121,3 +137,11 @@ def test_blocks_of_c_belong_to_the_go_function(tmp_path: Path, go: str, options:
     callers = [caller["function"] for caller in path["callers"]]
     assert callers[0] == "main.(*Server).serve"
     assert not path["is_cut"], callers
+    found = {}
+    for path in held["main.goBack"]["paths"]:
+        names = [caller["function"] for caller in path["callers"]]
+        assert not path["is_cut"], names
+        last = names.index("main.main") + 1 if "main.main" in names else len(names)
+        found[tuple(names[:last])] = path["weight"]
+    assert found == {path: 40_000 * calls for path, calls in CALLED_BACK.items()}
+    assert document["summary"]["completeness"]["cut_stacks"] == []

@@ -45,11 +45,43 @@ int main(int count, char**) {
   }
 }
 """
+# A library calls its constructors through its own table of functions, a program those of the library.
+LIBRARY_HEAD = """
+#include <string>
+namespace ui {
+struct Widget { std::string title; long a, b; Widget(const char*); virtual ~Widget(); };
+struct Panel : Widget { int more[6]; Panel(); };
+struct Plain { std::string text; long size; Plain(int); };
+Widget* make();
+}
+"""
+LIBRARY = """
+ui::Widget::Widget(const char* given) : title(given), a(1), b(2) {}
+ui::Widget::~Widget() {}
+ui::Panel::Panel() : Widget("panel") { more[0] = 1; }
+ui::Plain::Plain(int of) : text(of, 'x'), size(of) {}
+ui::Widget* ui::make() { return new Panel; }
+"""
+OF_LIBRARY = """
+struct Holder { ui::Plain first; long rest[4]; };
+ui::Widget* volatile kept;
+ui::Plain* volatile plain;
+Holder* volatile holder;
+__attribute__((noinline)) void make_widget() { ui::Widget* made = new ui::Widget("title"); kept = made; }
+__attribute__((noinline)) void make_plain() { ui::Plain* made = new ui::Plain(5); plain = made; }
+__attribute__((noinline)) void make_base() { ui::Widget* made = new ui::Panel; kept = made; }
+__attribute__((noinline)) void make_holder() { Holder* made = new Holder{ui::Plain(3), {1}}; holder = made; }
+int main() {
+  make_widget(), make_plain(), make_base(), make_holder();
+  kept = ui::make();
+}
+"""
 
 
 def compiled(folder: Path, source: str, *options: str) -> Path:
     (folder / "made.cpp").write_text(source)
-    line = [*options, "-g", "-w", "-std=c++17", "made.cpp", "-o", "made"]
+    compiler, *others = options
+    line = [compiler, "-g", "-w", "-std=c++17", "made.cpp", "-o", "made", *others]
     subprocess.run(line, check=True, cwd=folder, timeout=250)
     return folder / "made"
 
@@ -81,6 +113,26 @@ def test_types_are_right_or_not_known(record: Record, tmp_path: Path, compiler: 
     known = sum(types[name] in its for name, its in found.items())
     assert len(found) > 100
     assert known >= KNOWN[level] * len(found)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("level", KNOWN)
+def test_constructors_of_libraries(record: Record, tmp_path: Path, compiler: str, level: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    (tmp_path / "library.cpp").write_text(LIBRARY_HEAD + LIBRARY)
+    line = [compiler, level, "-g", "-shared", "-fPIC", "library.cpp", "-o", "libui.so"]
+    subprocess.run(line, check=True, cwd=tmp_path, timeout=250)
+    program = compiled(
+        tmp_path, LIBRARY_HEAD + OF_LIBRARY, compiler, level, "-L.", "-Wl,-rpath,$ORIGIN", "-lui"
+    )
+    recording = record(program)
+    assert recording.status == 0, recording.errors
+    found = {name.partition("(")[0]: its for name, its in found_types(recording).items()}
+    names = ("make_widget", "make_plain", "make_base", "make_holder", "ui::make")
+    # A pointer to a base does not say what it points to, nor does the constructor of a member.
+    wanted = [["ui::Widget"], ["ui::Plain"], [""], [""], ["ui::Panel"]]
+    assert [found[name] for name in names] == wanted
 
 
 @pytest.mark.parametrize("level", KNOWN)

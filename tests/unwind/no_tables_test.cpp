@@ -295,6 +295,98 @@ TEST(Goroutines, FramePointersOfOlderCompilersAreSeen) {
   EXPECT_FALSE(has_frame_pointer(place(goroutine_test_after_other_store), nullptr));
 }
 
+// What follows the call of Go in runtime.cgocallback and that of runtime.cgocallback in crosscall2, of
+// Go 1.26 and 1.19.
+asm(R"(
+  .pushsection .text
+callback_test_1_26:
+  lea 0x28(%rsp), %rax
+  sub %rsp, %rax
+  mov %fs:0xfffffffffffffff8, %rsi
+  mov %rsp, %rdi
+  add %rax, %rdi
+  mov -8(%rdi), %rbx
+callback_test_other:
+  lea 0x28(%rsp), %rax
+  sub %rsp, %rax
+  mov %fs:0xfffffffffffffff8, %rsi
+  mov %rsp, %rdi
+  sub %rax, %rdi
+  mov -8(%rdi), %rbx
+  ret
+restore_test_1_26:
+  add $0x18, %rsp
+  mov (%rsp), %rbx
+  mov 8(%rsp), %r12
+  mov 0x10(%rsp), %r13
+  mov 0x18(%rsp), %r14
+  mov 0x20(%rsp), %r15
+  mov 0x28(%rsp), %rbp
+  add $0x30, %rsp
+  pop %rbp
+  ret
+restore_test_1_19:
+  add $0x18, %rsp
+  mov (%rsp), %rbx
+  mov 8(%rsp), %r12
+  mov 0x10(%rsp), %r13
+  mov 0x18(%rsp), %r14
+  mov 0x20(%rsp), %r15
+  mov 0x28(%rsp), %rbp
+  add $0x30, %rsp
+  ret
+restore_test_pops:
+  pop %rbx
+  pop %rbp
+  pop %r12
+  pop %r13
+  pop %r14
+  pop %r15
+  ret
+restore_test_not_all:
+  pop %rbx
+  pop %rbp
+  pop %r12
+  pop %r13
+  pop %r14
+  ret
+restore_test_other:
+  pop %rbx
+  pop %rbp
+  pop %r12
+  pop %r13
+  pop %r14
+  pop %r15
+  sub $0x30, %rsp
+  ret
+  .popsection
+)");
+extern "C" const std::uint8_t callback_test_1_26[], callback_test_other[], restore_test_1_26[],
+    restore_test_1_19[], restore_test_pops[], restore_test_not_all[], restore_test_other[];
+
+TEST(Goroutines, CallsFromCAreRecognised) {
+  EXPECT_TRUE(is_callback_from_c(place(callback_test_1_26), nullptr));
+  EXPECT_FALSE(is_callback_from_c(place(callback_test_other), nullptr));
+  EXPECT_FALSE(is_callback_from_c(4096, nullptr));
+  const Rule rule = Rule::callback_from_c();
+  EXPECT_TRUE(rule.is_callback_from_c());
+  EXPECT_FALSE(rule.is_goroutine_switch());
+  EXPECT_NE(rule.traits() & Rule::is_barrier, 0U) << "the stack goes on elsewhere";
+  EXPECT_FALSE(Rule{RuleType::unfollowable}.is_callback_from_c());
+}
+
+TEST(ReturnAddresses, CodeThatOnlyRestoresRegistersSaysWhereTheNextOneIs) {
+  const auto restored = [](const std::uint8_t* code) {
+    const RestoredRegisters found = restored_registers(place(code), nullptr);
+    return std::vector<std::uint32_t>{found.frame_bytes, found.rbp_bytes};
+  };
+  EXPECT_EQ(restored(restore_test_1_26), (std::vector<std::uint32_t>{0x58, 0x48}));
+  EXPECT_EQ(restored(restore_test_1_19), (std::vector<std::uint32_t>{0x50, 0x40}));
+  EXPECT_EQ(restored(restore_test_pops), (std::vector<std::uint32_t>{0x38, 8}));
+  EXPECT_EQ(restored(restore_test_not_all).front(), 0U);
+  EXPECT_EQ(restored(restore_test_other).front(), 0U);
+}
+
 // A program at a low address has them within reach of its code.
 TEST(ReturnAddresses, SmallNumbersOnAStackAreNone) {
   constexpr std::uint64_t low_code = 0x440000;

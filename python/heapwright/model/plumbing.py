@@ -37,10 +37,11 @@ _WRAPPER_NAMES = frozenset(
     "ggc_internal_cleared_alloc _obstack_begin _obstack_newchunk".split()
 )
 
-# How Go calls C: runtime.asmcgocall.abi0, main._Cfunc_load.abi0, _cgo_0f2a_Cfunc_load.
+# How Go calls C: runtime.asmcgocall.abi0, main._Cfunc_load.abi0, _cgo_0f2a_Cfunc_load. And C calls Go:
+# crosscall2, runtime.cgocallback.abi0, _cgoexp_0f2a_goBack.
 _GO_TO_C = re.compile(
     r"runtime\.(?:asm)?cgocall(?:back\w*)?|(?:[^\s()]+\.)?_C2?func_\w+|_cgo_\w+_C2?func_\w+|(?:[^\s()]+\.)?_cgo_cmalloc"
-    r"|runtime\.systemstack\w*"
+    r"|runtime\.systemstack\w*|crosscall2|_cgoexp_\w+"
 )
 
 _OWN_OPERATORS = ("::operator new", "::operator new[]")  # llvm::User::operator new, CHeapObj::operator new
@@ -77,7 +78,7 @@ def is_runtime_name(function: str) -> bool:
 
 
 def _calls_c(name: str) -> bool:
-    is_likely = "cgo" in name or "func_" in name or name.startswith("runtime.")
+    is_likely = "cgo" in name or "func_" in name or name.startswith(("runtime.", "crosscall"))
     return is_likely and _GO_TO_C.fullmatch(name.removesuffix(".abi0")) is not None
 
 
