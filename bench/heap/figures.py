@@ -314,6 +314,15 @@ def by(*keys: str) -> Take:
     return lambda document: {**document, "turns": turns_of(document), "runs": runs(document["runs"])}
 
 
+def of_misuses(runs: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """By kind and heap, what became of the sizes one after the other."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        for heap in run.keys() - {"kind", "bytes"}:
+            found.setdefault(run["kind"], {}).setdefault(heap, []).append(run[heap])
+    return {kind: {heap: ", ".join(of[heap]) for heap in sorted(of)} for kind, of in found.items()}
+
+
 def turns_of(document: dict[str, Any]) -> int:
     return 1 + max(int(run["turn"]) for run in document["runs"])
 
@@ -335,6 +344,7 @@ TAKEN = {
     "heap-huge-pages": by("memory", "asks", "heap"),
     "heap-large-blocks": by("live", "heap"),
     "heap-many-threads": by("most_bytes", "rounds", "heap"),
+    "heap-lived-misuse": fields({"runs": of_misuses}),
     "heap-misuse": fields({"programs": len, "caught": each(len)}),
     "heap-other-thread": by("bytes", "next_bytes", "heap"),
     "heap-page-floor": by("megabytes", "heap"),

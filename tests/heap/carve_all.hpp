@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A slab's blocks, for tests.
+// A slab's blocks as malloc hands them out, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,9 @@ inline std::vector<char*> carve_all(UnitLine* slab) {
     Block* block = chain.first;
     for (std::uint32_t i = 0; i < chain.count; ++i) {
       blocks.push_back(reinterpret_cast<char*>(block));
-      if (i + 1 < chain.count) block = block->next();
+      Block* const next = i + 1 < chain.count ? block->next() : nullptr;
+      block->end_list();
+      block = next;
     }
     EXPECT_TRUE(slab_is_valid(slab));
   }

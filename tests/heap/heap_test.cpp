@@ -191,6 +191,19 @@ TEST_F(Heap, ABlockHandedOutHoldsNoLink) {
   for (void* block : blocks) release(block);
 }
 
+// A page's first block is handed out as its memory was left, which is full of links.
+TEST_F(Heap, ABlockInUsedMemoryMayBeResizedUnwritten) {
+  std::vector<void*> blocks(200'000);
+  for (void*& block : blocks) block = allocate(64);
+  for (void* block : blocks) release(block);
+  for (const std::size_t bytes : {4096U, 2048U, 5000U, 16'384U}) {
+    std::vector<void*> next(12'000'000 / bytes);
+    for (void*& block : next) block = allocate(bytes);
+    for (void*& block : next) block = reallocate(block, bytes - 8);
+    for (void* block : next) release(block);
+  }
+}
+
 TEST_F(Heap, EveryBlockHandedOutIsCounted) {
   const auto taken = [] {
     heapwright_heap_maintain(0);

@@ -54,6 +54,18 @@ TEST(SizeClass, BlocksOfRoundedRequestsAreAligned) {
   }
 }
 
+TEST(SizeClass, BlocksBeginAtMultiplesOfTheirSize) {
+  constexpr auto factors = make_start_factors();
+  for (std::uint32_t c = 0; c < class_count; ++c) {
+    const std::uint32_t bytes = block_bytes_of(c);
+    std::uint32_t mistaken = 0;
+    for (std::uint32_t offset = 0; offset < unit_bytes; ++offset) {
+      mistaken += is_multiple(factors[c], static_cast<std::uint16_t>(offset)) != (offset % bytes == 0);
+    }
+    EXPECT_EQ(mistaken, 0U) << bytes;
+  }
+}
+
 // The divisions are exact, and no block of any class ends behind its slab.
 TEST(SizeClass, IndexIsTheQuotientForEveryOffset) {
   for (std::uint32_t c = 1; c < class_count; ++c) {

@@ -130,6 +130,22 @@ constexpr std::uint32_t block_index(std::uint32_t size_class, std::size_t offset
   return block_index(size_classes[size_class], offset);
 }
 
+// For free, which must know on every call whether a block can begin at a pointer: the offset in a unit times
+// this, modulo 2^32, is less than a unit exactly if block_bytes divides the offset. It is 2^32 / block_bytes
+// rounded up, so a quotient q adds less than q * block_bytes to a multiple of 2^32, and any remainder adds at
+// least 2^32 / block_bytes. Tested for every offset.
+constexpr std::array<std::uint32_t, class_count> make_start_factors() noexcept {
+  std::array<std::uint32_t, class_count> factors{};
+  for (std::uint32_t c = 0; c < class_count; ++c) {
+    const std::uint64_t bytes = block_bytes_of(c);
+    factors[c] = static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + bytes - 1) / bytes);
+  }
+  return factors;
+}
+constexpr bool is_multiple(std::uint32_t factor, std::uint16_t offset_in_unit) noexcept {
+  return offset_in_unit * factor < unit_bytes;
+}
+
 constexpr std::uint32_t capacity_of(std::uint32_t size_class, std::uint32_t units) noexcept {
   return block_index(size_class, units * unit_bytes);
 }

@@ -130,6 +130,13 @@ namespace {
   }
 }
 
+// As require_begin(), and of a slab only a block that was not freed. Reads from the block, which free leaves
+// to the moment when it writes there: another thread's block may be in that one's processor.
+void require_in_use(const char* function, const UnitLine* line, const void* pointer) noexcept {
+  require_begin(function, line, pointer);
+  if (line->kind == UnitKind::slab) require_unlinked(function, line, static_cast<const Block*>(pointer));
+}
+
 // For a pointer outside all slabs and large blocks.
 void require_empty(const char* function, const void* pointer) noexcept {
   if (!is_empty_block(pointer)) stop_for_pointer(function, pointer);
@@ -205,7 +212,7 @@ std::size_t usable_bytes_slowly(void* block) noexcept {
     return 0;
   }
   if (line->kind == UnitKind::mixed) return mixed_block_bytes("malloc_usable_size", line, block);
-  require_begin("malloc_usable_size", line, block);
+  require_in_use("malloc_usable_size", line, block);
   return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
 }
 
@@ -230,7 +237,7 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
     require_empty("realloc", block);
     return copy_to(bytes, block, 0);
   }
-  require_begin("realloc", line, block);
+  require_in_use("realloc", line, block);
   if (line->kind == UnitKind::large) {
     if (void* resized = resize_large(line, bytes)) return resized;
     return copy_to(bytes, block, line->large_bytes);

@@ -53,8 +53,8 @@ void release_sized_slowly(void* block, std::size_t bytes, std::size_t alignment)
   }
   auto* const block = static_cast<Block*>(pointer);
   Block* const last = line->free_list;
-  if (last == block) [[unlikely]] {
-    return otherwise(pointer);  // freed twice in a row
+  if (!may_begin_in(line, block) || last == block) [[unlikely]] {
+    return otherwise(pointer);  // inside a block, or freed twice in a row
   }
   if (push(line, block, last)) [[unlikely]] {
     return on_due_event(line->owner.load(std::memory_order_relaxed), line);

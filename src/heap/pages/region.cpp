@@ -3,6 +3,6 @@
 
 namespace heapwright::heap {
 
-constinit Region region{};
+constinit Region region{.start_factors = make_start_factors()};
 
 }  // namespace heapwright::heap

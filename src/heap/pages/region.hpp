@@ -8,10 +8,12 @@
 // A pointer is this heap's exactly if (pointer - base) < used_bytes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/base/memory_operand.hpp"
 #include "heap/base/size_class.hpp"
 
 namespace heapwright::heap {
@@ -20,7 +22,8 @@ struct ThreadCache;
 
 // A free block holds the link to the next one of its list, encoded with a process key and its own
 // address. Data that a program writes there decodes to an address outside the heap, which malloc does
-// not follow. An allocated block holds an end: a list that reaches it again ends there.
+// not follow. An allocated block holds an end: a list that reaches it again ends there. So a block with a
+// link to its slab was freed.
 class Block {
  public:
   Block* next() const noexcept;
@@ -45,20 +48,6 @@ enum class UnitKind : std::uint8_t {
   large,          // first unit of a block above slab_limit_bytes
   free_run,       // first unit of a free run
   free_run_last,  // last unit of a free run of two or more: `units` back to its first
-};
-
-// Written by one thread and read by others, for which a stale value is acceptable.
-template <typename Value>
-class Relaxed {
- public:
-  operator Value() const noexcept { return value_.load(std::memory_order_relaxed); }
-  Relaxed& operator=(Value value) noexcept {
-    value_.store(value, std::memory_order_relaxed);
-    return *this;
-  }
-
- private:
-  std::atomic<Value> value_;
 };
 
 enum SlabFlag : std::uint8_t {
@@ -96,9 +85,9 @@ struct BlockList {
     taken = taken + blocks;
     freed += blocks;
   }
-  [[gnu::always_inline]] void count_taken() noexcept { taken = taken + 1; }
+  [[gnu::always_inline]] void count_taken() noexcept { add_one(taken); }
   // True: the countdown has reached 0.
-  [[gnu::always_inline]] bool count_freed() noexcept { return ++freed == taken; }
+  [[gnu::always_inline]] bool count_freed() noexcept { return is_equal(++freed, taken); }
 };
 
 // The record of a unit, or of the slab that begins with it. While `owner` is a thread's
@@ -136,7 +125,7 @@ struct alignas(64) UnitLine : BlockList {
 };
 static_assert(sizeof(UnitLine) == 64);
 
-// Read by every call and seldom written: alone in its cache line.
+// Read by every call and seldom written: alone in its cache lines.
 struct alignas(64) Region {
   std::uintptr_t base;
   // Every block lies below base + used_bytes, and the lines up to there are readable.
@@ -147,6 +136,8 @@ struct alignas(64) Region {
   std::uintptr_t first_block;
   std::atomic<std::size_t> block_bytes;
   std::uintptr_t link_key;
+  // By size class. Here, because free has the address of the rest.
+  std::array<std::uint32_t, class_count> start_factors;
 };
 extern Region region;
 
@@ -181,12 +172,11 @@ inline bool is_in_region(const void* pointer) noexcept {
 }
 // Whether the offset is one of this heap.
 [[gnu::always_inline]] inline bool is_used_offset(std::uintptr_t offset) noexcept {
-  return offset < region.used_bytes.load(std::memory_order_relaxed);
+  return is_below(offset, region.used_bytes);
 }
 // Whether it lies among the blocks, not among the lines.
 [[gnu::always_inline]] inline bool is_among_blocks(const Block* block) noexcept {
-  return reinterpret_cast<std::uintptr_t>(block) - region.first_block <
-         region.block_bytes.load(std::memory_order_relaxed);
+  return is_below(reinterpret_cast<std::uintptr_t>(block) - region.first_block, region.block_bytes);
 }
 // Requires a pointer into the region.
 inline UnitLine* line_at(const void* pointer) noexcept {

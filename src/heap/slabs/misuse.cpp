@@ -92,6 +92,10 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
   stop_for_pointer_inside(function, pointer, block, bytes);
 }
 
+void stop_for_link_in(const char* function, const UnitLine* slab, const Block* block) noexcept {
+  stop_for_freed(function, block, class_of_slab(slab).block_bytes);
+}
+
 // Each checked block may be a cache miss in a call with bounded time; the slowest of
 // 10,000 calls are those that check here.
 void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {

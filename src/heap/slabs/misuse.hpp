@@ -21,15 +21,34 @@ UnitLine* line_around(const void* pointer) noexcept;
 // For a pointer at which no live block begins: reports the block around it.
 [[noreturn]] void stop_for_pointer(const char* function, const void* pointer) noexcept;
 
-// `pointer` lies in `slab`. Stops the process unless a block can begin there. Costs a
-// multiplication; thread-safe.
-inline void require_block(const char* function, const UnitLine* slab, const void* pointer) noexcept {
-  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
+// Whether a block of the slab can begin there. Costs a multiplication; thread-safe.
+inline bool is_block_of(const UnitLine* slab, const void* pointer) noexcept {
+  const std::size_t offset =
+      reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(begin_of_slab(slab));
+  if (offset >= slab->units * unit_bytes) return false;
   const std::uint32_t index = block_index(slab->size_class, offset);
-  const bool is_begin = index * std::size_t{class_of_slab(slab).block_bytes} == offset;
-  if (!is_begin || index >= capacity_of_slab(slab)) [[unlikely]] {
+  return index < capacity_of_slab(slab) && index * std::size_t{class_of_slab(slab).block_bytes} == offset;
+}
+
+// `pointer` lies in `slab`. Stops the process unless a block can begin there.
+inline void require_block(const char* function, const UnitLine* slab, const void* pointer) noexcept {
+  if (!is_block_of(slab, pointer)) [[unlikely]] {
     stop_for_pointer(function, pointer);
   }
+}
+
+// As stop_for_freed().
+[[noreturn, gnu::cold]] void stop_for_link_in(const char* function, const UnitLine* slab,
+                                              const Block* block) noexcept;
+
+// `block` is one of the slab's. Stops the process if it was freed: malloc overwrites the link of each block
+// that it hands out, and other data is a link into the slab for one block in 2^50. Reads from the block;
+// thread-safe.
+inline void require_unlinked(const char* function, const UnitLine* slab, const Block* block) noexcept {
+  const Block* const next = block->next();
+  if (next != nullptr && !is_block_of(slab, next)) [[likely]]
+    return;
+  stop_for_link_in(function, slab, block);
 }
 
 // Checks a list of the slab: each of its first `most` blocks, at most three, must be a

@@ -22,6 +22,11 @@ inline constexpr std::uint32_t slab_map_words = 8192 / 64;
 inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
   return size_classes[slab->size_class];
 }
+// Whether a block can begin there, in the first unit of the slab.
+[[gnu::always_inline]] inline bool may_begin_in(const UnitLine* slab, const Block* block) noexcept {
+  return is_multiple(region.start_factors[slab->size_class],
+                     static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block)));
+}
 inline char* begin_of_slab(const UnitLine* slab) noexcept { return memory_of(unit_of(slab)); }
 inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept {
   return slab->countdown() + static_cast<std::uint32_t>(std::int32_t{slab->rest});

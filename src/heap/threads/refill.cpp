@@ -57,11 +57,10 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
 
 Block* take_fresh(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
-  // A single block may begin an untouched page, and has no link.
-  if (chain.count > 1) {
-    relist(slab, {chain.first->next(), chain.count - 1});
-    chain.first->end_list();
-  }
+  if (chain.count > 1) relist(slab, {chain.first->next(), chain.count - 1});
+  // A single block may begin an untouched page, and has no link. In used memory it may have one of an earlier
+  // slab, so that its free would be taken for a second one.
+  if (chain.count > 1 || !has_flag(slab, is_zeroed)) chain.first->end_list();
   slab->add_taken(1);
   return chain.first;
 }

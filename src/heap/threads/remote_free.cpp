@@ -61,6 +61,7 @@ void free_remote(UnitLine* slab, void* block) noexcept {
   char* const begin = begin_of_slab(slab);
   // After the push, the slab may have another owner.
   const std::uint32_t capacity = capacity_of_slab(slab);
+  require_unlinked("free", slab, static_cast<const Block*>(block));
   RemoteWord word{slab->remote.load(std::memory_order_relaxed)};
   RemoteWord pushed{};
   do {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "heap/base/messages.hpp"
+#include "heap/slabs/misuse.hpp"
 #include "heap/slabs/slab.hpp"
 #include "heap/threads/thread_cache.hpp"
 
@@ -20,6 +21,7 @@ inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcep
   if (slab->free_list == freed) [[unlikely]] {
     stop_for_double_free(freed, class_of_slab(slab).block_bytes);
   }
+  require_unlinked("free", slab, freed);
   if (push(slab, freed, slab->free_list)) [[unlikely]] {
     on_event(cache, slab);
   }
