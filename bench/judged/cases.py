@@ -73,9 +73,9 @@ _MADE = (
 
 _FIGURES = {"deferred_free": "waited_ns"}
 _RULES = (
-    "arena", "arena_count", "buffer_cache", "built_once", "deferred_free", "exact_growth", "exit_policy",
-    "heap_steps", "make_shared", "node_pool", "object_pool", "private_heap", "refaults", "reserve",
-    "reused_buffer", "setting", "small_vector", "untouched_tails",
+    "arena", "arena_count", "buffer_cache", "built_again", "built_once", "deferred_free", "exact_growth",
+    "exit_policy", "heap_steps", "make_shared", "node_pool", "object_pool", "private_heap", "refaults",
+    "reserve", "reused_buffer", "setting", "small_deque", "small_vector", "untouched_tails",
 )  # fmt: skip
 
 

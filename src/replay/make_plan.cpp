@@ -356,20 +356,23 @@ class Planner {
     operation.slot = slot;
     operation.generation = slots_.advance(slot, is_moved ? 2 : 1);
     if (!changes_.is_idle()) changes_.make(lane, row.stack, row.address, operation);
-    if (row.size >= TouchedPages::least_bytes) set_touch(lane, row, operation);
+    if (row.size >= TouchedPages::least_bytes) set_touch(lane, row, taken.large, operation);
     writer_.add(lane, operation, row.stack);
     blocks_.put({row.address, row.size, slot, row.stack});
     change_live(old.size, row.size);
     header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
   }
 
-  void set_touch(std::uint32_t lane, const Row& row, Operation& operation) {
+  // old: that the block takes the place of; its size is 0 if there is none.
+  void set_touch(std::uint32_t lane, const Row& row, const TouchedPages::Large& old, Operation& operation) {
     const auto maker = changes_.maker_of(operation.slot, {lane, writer_.next_of(lane)});
-    operation.touch = touched_.make(row.address, {.size = row.size,
-                                                  .made_ns = row.time_ns,
-                                                  .operation = maker.operation,
-                                                  .lane = maker.lane,
-                                                  .stack = row.stack});
+    operation.touch =
+        touched_.make(row.address, {.size = row.size,
+                                    .made_ns = row.time_ns,
+                                    .operation = maker.operation,
+                                    .lane = maker.lane,
+                                    .stack = row.stack,
+                                    .written_ns = old.size != 0 ? old.written_ns : row.time_ns});
     if (operation.kind == serve_nothing) writer_.set_touch(maker.lane, maker.operation, operation.touch);
   }
 

@@ -96,8 +96,8 @@ std::uint64_t TouchedPages::most_pages_of(const Large& block, std::uint64_t now_
   if (readings.empty()) return UINT64_MAX / page;
   while (next_reading_ < readings.size() && readings[next_reading_].time_ns < now_ns) ++next_reading_;
   std::uint64_t pages = 0;
-  auto since_ns = block.made_ns;
-  if (next_reading_ > 0 && readings[next_reading_ - 1].time_ns >= block.made_ns) {
+  auto since_ns = block.written_ns;
+  if (next_reading_ > 0 && readings[next_reading_ - 1].time_ns >= since_ns) {
     const auto& reading = readings[next_reading_ - 1];
     if (reading.resident_anonymous_bytes == 0) return UINT64_MAX / page;  // the reading failed
     pages = (reading.resident_anonymous_bytes + reading.swapped_bytes) / page + uncounted_pages;

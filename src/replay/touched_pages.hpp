@@ -45,6 +45,7 @@ class TouchedPages {
     std::uint64_t seen_ns = 0;       // by the last scan; 0: by none
     std::uint8_t touch = touch_all;  // its current value
     std::uint32_t first_mark = 0;    // during its life
+    std::uint64_t written_ns = 0;    // from then on: of a block that realloc grew, when it was first made
   };
   // Maxima over the marks for live blocks that no scan saw: bytes that count as touched, and as untouched.
   // This is the possible error.

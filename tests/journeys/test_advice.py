@@ -19,6 +19,7 @@ RULES = (
     "arena",
     "arena_count",
     "buffer_cache",
+    "built_again",
     "built_once",
     "deferred_free",
     "exact_growth",
@@ -32,6 +33,7 @@ RULES = (
     "reserve",
     "reused_buffer",
     "setting",
+    "small_deque",
     "small_vector",
     "untouched_tails",
 )

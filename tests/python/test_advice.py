@@ -10,7 +10,13 @@ from types import SimpleNamespace as Made
 from typing import Any
 
 import pytest
-from heapwright.explain.advice import RULES, heap_steps, reserve, small_vector, words
+from heapwright.explain.advice import (
+    RULES,
+    heap_steps,
+    reserve,
+    small_vector,
+    words,
+)
 from heapwright.explain.advice import answer as advice_answer
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.model import KIND_NAMES
@@ -83,6 +89,16 @@ def test_what_is_dropped_long_before_the_exit_was_not_kept(
             trace.event(kind, 0x100000 + number * 64, took=480, **size)
     rules = [row["rule"] for row in answer_of(trace, tmp_path)["advice"]]
     assert ("built_once" in rules) is is_told
+
+
+def test_what_becomes_more_to_the_end_gets_no_arena(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cache without a bound: from an arena nothing could be evicted."""
+    trace = MadeTrace(end="end 1 0 20000000")
+    for number in range(2400):
+        trace.event(NEW, 0x100000 + number * 64, 24, took=480, usable=40)
+    assert "built_once" in [row["rule"] for row in answer_of(trace, tmp_path)["advice"]]
+    monkeypatch.setattr(Evidence, "growing", frozenset(range(100)))
+    assert "built_once" not in [row["rule"] for row in answer_of(trace, tmp_path)["advice"]]
 
 
 def test_c_is_told_without_a_part(tmp_path: Path) -> None:

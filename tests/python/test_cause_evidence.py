@@ -105,13 +105,36 @@ def test_what_keeps_huge_pages_away(family: str, settings: dict[str, str], what:
 def test_what_is_the_recorders_is_named_in_the_sentence() -> None:
     of = answer("glibc", "", live=64 * MEBIBYTE)
     of |= dict.fromkeys(
-        ("free_bytes", "lasted_ns", "taken_again_bytes", "soon_ns", "time_ns", "huge_bytes"), 0
+        (
+            "free_bytes",
+            "ambiguous_bytes",
+            "lasted_ns",
+            "taken_again_bytes",
+            "soon_ns",
+            "time_ns",
+            "huge_bytes",
+        ),
+        0,
     )
     of |= {"unknown_because": "", "has_unseen_calls": False, "verdict": "nothing", "holders": []}
     assert "64.0 MiB resident at 0 ns, 3.00 MiB of it the recorder's, 64.0 MiB live" in cause_words.sentence(
         of | {"recorder_bytes": 3 * MEBIBYTE}
     )
     assert "recorder" not in cause_words.sentence(of | {"recorder_bytes": 0})
+
+
+def test_what_changed_during_the_scan_is_not_surely_free() -> None:
+    """A buffer that realloc grew while it was scanned: 24 MiB of its pages had no owner."""
+    of = answer("glibc", "", live=64 * MEBIBYTE)
+    of |= dict.fromkeys(("taken_again_bytes", "soon_ns", "time_ns", "huge_bytes", "recorder_bytes"), 0)
+    of |= {"free_bytes": 24 * MEBIBYTE, "ambiguous_bytes": 23 * MEBIBYTE, "lasted_ns": 10**8}
+    of |= {"unknown_because": "", "has_unseen_calls": False, "verdict": "nothing", "holders": []}
+    said = "24.0 MiB free for 100 ms (of blocks that changed meanwhile, at most 23.0 MiB), "
+    assert said in cause_words.sentence(of)
+    assert "meanwhile" not in cause_words.sentence(of | {"ambiguous_bytes": 0})
+    calm = zeros(Residency, free_page_bytes=10 * MEBIBYTE)
+    busy = zeros(Residency, free_page_bytes=24 * MEBIBYTE, ambiguous_bytes=23 * MEBIBYTE)
+    assert most_free((busy, calm), lambda _: False) == 1
 
 
 def test_every_further_table_of_a_question_has_a_title() -> None:

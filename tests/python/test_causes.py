@@ -192,8 +192,15 @@ def test_the_headline_names_what_returns_most_and_was_not_refuted() -> None:
     measured = near._replace(replayed=(less,), judged="measured")
     assert best(near=measured) == best(near=measured._replace(helps="unknown"))
     assert best(near=measured) == (
-        "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), time in the heap not known"
+        "30.0 MiB less by MALLOC_ARENA_MAX=1; measured by replay: −75 % at the scan (−30.0 MiB), "
+        f"time in the heap not known; {_ONE_LOCK}"
     )
+    time = ReplayedFigure("CPU time", "ns", 1e5, 0.01, "same", "glibc", 1e6)
+    timed = near._replace(replayed=(less, time), judged="measured")
+    assert best(near=timed).endswith("time in the heap: cannot tell below 1.00 ms")
+    # Blocks of 1 MB, mapped one by one: the memory was as said, and the program took twice the time.
+    pair = timed._replace(kind="threshold", what="pair", replayed=(less,), again_ns=10**7, run_ns=3 * 10**8)
+    assert best(pair=pair).endswith("not known; costs up to 300 ms of CPU time in a run like this")
     assert best(near=measured, trim=trim._replace(bytes=20 * MEBIBYTE)) == best(near=measured)
     assert best(near=measured, trim=trim._replace(bytes=50 * MEBIBYTE)).endswith(_COSTS), (
         "what was measured counts"

@@ -221,6 +221,18 @@ TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasLater) {
   EXPECT_EQ(touched_pages(plan.operations(0)[0]), 50u);
 }
 
+// As a buffer that realloc grows by a page: each of its blocks lives for a moment only.
+TEST(TouchedPages, WhatReallocGrewWasWrittenSinceItsFirstBlock) {
+  auto trace = read_at({500});
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  trace.realloc(0, 900'000, 0x100000, 0x900000, 1001 * page, 1);
+  trace.free(0, 900'100, 0x900000);
+  EXPECT_EQ(PlanOf(trace).operations(0)[2].touch, touch_all) << "behind a mark and the first block";
+  const PlanOf plan(trace, {{{Change::reserve, 0}}, {0, 1}, {}});
+  EXPECT_EQ(plan.operations(0)[1].size, 1001 * page);
+  EXPECT_EQ(plan.operations(0)[1].touch, touch_all);
+}
+
 TEST(TouchedPages, AreNoMoreThanTheProcessHadAtTheLastReading) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 1'000, 0x100000, 50'000 * page, 1);

@@ -130,7 +130,9 @@ def _why_unknown(report: Report) -> str:
 def _verdict(report: Report, kinds: Kinds, lasted: int, again: int) -> str:
     resident = kinds.moment.resident_bytes
     is_brief = lasted < BRIEF_SHARE * report.trace.end.time_ns
-    is_worth = kinds.free_bytes - again >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief
+    # A block that changed while its pages were scanned leaves pages without an owner.
+    surely = kinds.free_bytes - again - kinds.moment.ambiguous_bytes
+    is_worth = surely >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief
     if is_worth or private_heap.is_sure(report):
         return "fragmented"
     if kinds.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
@@ -363,6 +365,11 @@ REMEDY_COLUMNS = (
         about="CPU time of the page faults if all that it returns is used once again; 0: none, or not known.",
     ),
     Column(
+        "run_ns",
+        "ns",
+        about="CPU time that it would have cost in this run, at most; 0: none, or not known.",
+    ),
+    Column(
         "judged",
         Choice(replayed.JUDGEMENTS),
         about="Whether that confirms the gain, refutes it, or the gain is only a bound.",
@@ -425,6 +432,9 @@ QUESTION = Question(
         ),
         _from("huge_bytes", "moment.huge_bytes"),
         _from("free_bytes", "free_bytes"),
+        _from("ambiguous_bytes", "moment.ambiguous_bytes")._replace(
+            about="Of blocks that changed during the scan: as much of the free memory may be theirs."
+        ),
         _from("trimmable_bytes", "trimmable_bytes"),
         Column(
             "thread_caches_at_most_bytes",

@@ -52,6 +52,8 @@ def sentence(answer: Answer) -> str:
                 f"{head}, {units.size(by_kind[OTHERS])} are outside the heap: {_evidence_of(answer, OTHERS)}"
             )
     brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
+    if answer["ambiguous_bytes"] >= WORTH_BYTES:
+        brief += f" (of blocks that changed meanwhile, at most {units.size(answer['ambiguous_bytes'])})"
     brief += _taken_again(answer)
     huge = of_huge_pages(answer)
     said = "" if huge else NOTHING
@@ -126,8 +128,9 @@ def _best(answer: Answer) -> str:
             how = f"if these had a private heap{together}{setting}"
             if answer["is_leak"]:
                 how = f"if these were freed, which leak{together}{setting}"
-    said = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else price(best)
-    return f"{_gain(best)} less {how}{said}"
+    measured = f"; {replayed.briefly(best['replayed'])}" if best["judged"] == replayed.MEASURED else ""
+    costs = "" if replayed.is_timed(best["replayed"]) else price(best)
+    return f"{_gain(best)} less {how}{measured}{costs}"
 
 
 def _none(answer: Answer) -> str:
@@ -147,6 +150,8 @@ def price(remedy: Answer) -> str:
         return f"; costs time: {ARENA_MAX.price}"
     if remedy["kind"] not in GIVING_BACK:
         return ""
+    if remedy["run_ns"] > remedy["again_ns"]:
+        return f"; costs up to {units.duration(remedy['run_ns'])} of CPU time in a run like this"
     if not remedy["again_ns"]:
         return "; costs time where it is used again"
     return f"; costs up to {units.duration(remedy['again_ns'])} of CPU time each time all of it is used again"

@@ -153,7 +153,7 @@ def _threshold(case: Case) -> Remedy:
         f"{units.size(gain)} are left by blocks of 128 KiB or more"
         if case.raises
         else "no free raised the mmap threshold",
-    )._replace(replay_set=_thresholds_replayed(case))
+    )._replace(replay_set=_thresholds_replayed(case), run_ns=case.large_ns)
 
 
 def _price(case: Case) -> str:
@@ -198,7 +198,7 @@ def _fixed(case: Case, what: str) -> Remedy:
         f"{TAKEN_AGAIN}{_price(case)}",
         lie,
     )
-    return found._replace(replay_set=_thresholds_replayed(case))
+    return found._replace(replay_set=_thresholds_replayed(case), run_ns=case.large_ns)
 
 
 def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:

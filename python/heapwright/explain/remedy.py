@@ -49,7 +49,8 @@ class Remedy(NamedTuple):
     replay_set, replay_change: the argument of replay --set or --change that tries it; "": none. judged: what
     a replay says of the bound.
     again_ns: CPU time of the page faults if all that it returns is used once again; 0: it costs none, or not
-    known. rank, returns_bytes: by ranking.py.
+    known. run_ns: what it would have cost in this run, at most; 0: not known. rank, returns_bytes: by
+    ranking.py.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Remedy(NamedTuple):
     replayed: Sequence[ReplayedFigure] = ()
     judged: str = BOUND
     again_ns: int = 0
+    run_ns: int = 0
     rank: int = 0
     returns_bytes: int = 0
 

@@ -105,6 +105,27 @@ def more_time(figures: Sequence[Record]) -> float:
     return max((one["difference"] for one in figures if one["unit"] == "ns"), default=0.0)
 
 
+def is_timed(figures: Sequence[Record]) -> bool:
+    """Whether the replay knows what it costs or gains in time.
+
+    >>> time = ReplayedFigure("CPU time", "ns", 5e6, 0.1, "unknown", "glibc")
+    >>> is_timed(records([time])), is_timed(records([time._replace(verdict="same")])), is_timed([])
+    (False, True, False)
+    """
+    return any(one["unit"] == "ns" and one["verdict"] != "unknown" for one in figures)
+
+
+def more_memory(figures: Sequence[Record]) -> str:
+    """The memory that it certainly takes more, in words; empty: none.
+
+    >>> more = ReplayedFigure("peak", "bytes", 4096, 0.5, "worse", "glibc")
+    >>> more_memory(records([more])), more_memory(records([more._replace(verdict="same")]))
+    ('peak +50 % (+4.00 KiB)', '')
+    """
+    worse = [one for one in figures if one["unit"] == "bytes" and one["verdict"] == "worse"]
+    return next((_in_words(one) for one in worse if one["figure"] != AT_END), "")
+
+
 def in_words(figures: Sequence[Record]) -> str:
     """The figures in words; empty without any.
 

@@ -108,5 +108,7 @@ def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
 
 
 def free_bytes(moment: Residency) -> int:
-    """Free memory on pages with blocks, whole free pages, and the unused part of huge pages."""
-    return moment.partly_free_bytes + moment.free_page_bytes + moment.huge_unused_bytes
+    """Free memory on pages with blocks, whole free pages, and the unused part of huge pages; without as much
+    as blocks that changed while their pages were scanned, which may have been there."""
+    free = moment.partly_free_bytes + moment.free_page_bytes + moment.huge_unused_bytes
+    return max(0, free - moment.ambiguous_bytes)

@@ -12,6 +12,7 @@ from heapwright.explain.advice import (
     arena,
     arena_count,
     buffer_cache,
+    built_again,
     built_once,
     deferred_free,
     evidence,
@@ -26,6 +27,7 @@ from heapwright.explain.advice import (
     reserve,
     reused_buffer,
     setting,
+    small_deque,
     small_vector,
     untouched_tails,
     words,
@@ -41,6 +43,7 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         make_shared,
+        small_deque,
         small_vector,
         node_pool,
         reused_buffer,
@@ -50,6 +53,7 @@ RULES: tuple[Rule, ...] = tuple(
         built_once,
         object_pool,
         buffer_cache,
+        built_again,
         exit_policy,
         deferred_free,
         refaults,
@@ -64,7 +68,8 @@ _MOST_FINDINGS = 3
 _MOST_OF_SETTING = 0.5  # of the time that a setting spares: code that spares as much comes first
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
 _REFUTED_BELOW = 0.5  # of a bound: it is an "at most", and more than half of it would be worth the change
-_SAID_AT_ONCE = (refaults.RULE.name, exact_growth.RULE.name)  # a few words that fit into the line
+# A few words that fit into the line.
+_SAID_AT_ONCE = tuple(one.RULE.name for one in (refaults, exact_growth, built_again, small_deque))
 
 
 class Proposal(NamedTuple):
@@ -265,7 +270,7 @@ def _findings(answer: Answer) -> list[Finding]:
         if row["is_leak"]:
             continue
         if words.stands(row) and len(found) < _MOST_FINDINGS:
-            gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}"
+            gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}{words.price(row)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()

@@ -73,7 +73,8 @@ def _stays(of: Evidence, site: int, freed_early: int) -> bool:
     # Containers allocate for themselves; what a shared_ptr owns ends with its last owner.
     container = of.container(site)[0]
     is_own = site not in of.control_blocks and container not in (*NODES, "shared_ptr", "vector", "buckets")
-    return is_small and is_own and facts.reallocs == 0
+    # What becomes more to the end is a cache or a leak: an arena would make a bound of it impossible.
+    return is_small and is_own and facts.reallocs == 0 and site not in of.growing
 
 
 RULE = Rule(

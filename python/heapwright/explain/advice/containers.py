@@ -54,6 +54,32 @@ def kind_of(location: Location) -> str:
     return _HEADERS.get(location.file.rsplit("/", 1)[-1], "")
 
 
+_MAKES_DEQUE = re.compile(r"_M_initialize_map|_M_create_nodes")
+_MAKERS = (
+    (
+        "std::regex",
+        re.compile(r"^std::(?:__cxx11::)?(?:basic_regex|__detail::_(?:Compiler|NFA|Scanner))\b"),
+        "regex",
+    ),
+    (
+        "a string stream",
+        re.compile(r"^std::(?:__cxx11::)?basic_(?:[io]?stringstream|stringbuf)\b"),
+        "sstream",
+    ),
+)
+
+
+def makes_deque(location: Location) -> bool:
+    """Whether the function is where a deque makes its first block and its map."""
+    return _MAKES_DEQUE.search(location.function) is not None
+
+
+def maker_of(location: Location) -> str:
+    """What builds more than its container's blocks; "" = no known one. By the header if it was inlined."""
+    name, file = bare_name(location.function), location.file.rsplit("/", 1)[-1]
+    return next((kind for kind, made, header in _MAKERS if made.search(name) or file.startswith(header)), "")
+
+
 def _control_block(function: str) -> str:
     """The kind of shared_ptr it belongs to, by its template arguments: make_shared saves only the one
     created from a pointer."""

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from heapwright.explain import estimates, pool_names, site_names
 from heapwright.explain.advice import containers
 from heapwright.explain.advice.rule import Advice
+from heapwright.explain.growing_sites import Growth
+from heapwright.explain.growth_kinds import GROWING, LEAK
 from heapwright.explain.report import Report, share
 from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Location, SiteFacts
@@ -57,6 +59,13 @@ class ExactGrowth(NamedTuple):
     copied_bytes: int
     final_bytes: int
     time_ns: int
+
+
+class FirstOfDeques(NamedTuple):
+    """What deques make in their constructors: a block and a map each. Of the peak."""
+
+    blocks: int
+    bytes: int
 
 
 class Evidence:
@@ -210,6 +219,35 @@ class Evidence:
             if self._container_of(stack, self.report.sites[number].location) == "buckets"
         )
 
+    def first_of_deques(self, number: int) -> FirstOfDeques:
+        """Of the site's blocks at the peak."""
+        columns = self.facts.stacks
+        first = [
+            stack
+            for _, stack in self._stacks.get(number, [])[:_MOST_STACKS]
+            if any(map(containers.makes_deque, self._above(stack, number)))
+        ]
+        return FirstOfDeques(
+            sum(int(columns["live_at_peak_blocks"][stack]) for stack in first),
+            sum(int(columns["live_at_peak_bytes"][stack]) for stack in first),
+        )
+
+    def made_by(self, number: int) -> str:
+        """What makes most of the site's blocks, in words: std::regex; "" for nothing known."""
+        weights: dict[str, int] = {}
+        for allocations, stack in self._stacks.get(number, [])[:_MOST_STACKS]:
+            kind = next(filter(None, map(containers.maker_of, self._above(stack, number))), "")
+            weights[kind] = weights.get(kind, 0) + allocations
+        return max(weights, key=lambda kind: weights[kind], default="")
+
+    @cached_property
+    def growing(self) -> frozenset[int]:
+        """Sites whose blocks become more and more to the end, certainly or by a sign of a leak."""
+        rows = Growth(self.report._replace(top=len(self.facts.sites))).rows()
+        return frozenset(
+            site.number for site, row in rows if row.sign or (row.is_sure and row.kind in (LEAK, GROWING))
+        )
+
     @cached_property
     def _stacks(self) -> dict[int, list[tuple[int, int]]]:
         """By site: allocations and stack, most first."""
@@ -222,10 +260,18 @@ class Evidence:
             stacks.sort(reverse=True)
         return found
 
-    def _container_of(self, stack: int, site: Location) -> str:
+    def _above(self, stack: int, number: int) -> Iterator[Location]:
+        """The frames between the allocator and the site."""
+        return self._until(stack, self.report.sites[number].location)
+
+    def _until(self, stack: int, site: Location) -> Iterator[Location]:
         for location in self._locations(stack):
             if (location.function, location.file, location.line) == (site.function, site.file, site.line):
-                break
+                return
+            yield location
+
+    def _container_of(self, stack: int, site: Location) -> str:
+        for location in self._until(stack, site):
             kind = containers.kind_of(location)
             if kind:
                 return kind

@@ -63,6 +63,12 @@ def measured_briefly(row: Answer) -> str:
     return replayed.briefly(row["replayed"]) if row["judged"] == replayed.MEASURED else ""
 
 
+def price(row: Answer) -> str:
+    """The memory that a replay saw it take more, where it could not tell the gain."""
+    more = replayed.more_memory(row["replayed"]) if row["judged"] == replayed.BOUND else ""
+    return f", at a price, by replay: {more}" if more else ""
+
+
 def owned(row: Answer) -> str:
     return f" (of {row['owner']}: for its owner)" if row["owner"] else ""
 
