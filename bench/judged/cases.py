@@ -85,6 +85,23 @@ def _of_rule(rule: str) -> Case:
     return Case(f"advice: {rule}", f"advice_{rule}", ("as_is",), environment, "", rule, ("fixed",), figure)
 
 
+# Often reported of heaps; each mended as the reports did.
+_REPORTED = (
+    Case("aligned frames among small blocks", "reported", ("aligned",)),
+    Case("a buffer grown page by page", "reported", ("steps",), {}, "", "reserve", ("steps", "mended")),
+    Case("threads that served one burst", "reported", ("burst",)),
+    Case(
+        "sums by value", "reported", ("matrices",), {}, "", "built_again", ("matrices", "mended"), "work_ns"
+    ),
+    Case(
+        "strings by value", "reported", ("strings",), {}, "", "built_again", ("strings", "mended"), "work_ns"
+    ),
+    Case(
+        "a deque for each session", "reported", ("sessions",), {}, "", "small_deque", ("sessions", "mended")
+    ),
+    Case("a cache without a bound", "reported", ("cache",), {}, "", "growth", ("cache", "mended")),
+)
+
 _DEBIAN = (
     Case("python3, buffers", "/usr/bin/python3", ("-c", REFAULTS), {"PYTHONMALLOC": "malloc"}),
     Case("python3 parses JSON", "/usr/bin/python3", ("-c", PARSING)),
@@ -105,4 +122,4 @@ _DEBIAN = (
          "seq 30000 > n"),
 )  # fmt: skip
 
-CASES = (*_MADE, *map(_of_rule, _RULES), *_DEBIAN)
+CASES = (*_MADE, *map(_of_rule, _RULES), *_REPORTED, *_DEBIAN)

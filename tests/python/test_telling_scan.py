@@ -88,6 +88,9 @@ def test_who_frees_all_and_computes_for_a_while_ends() -> None:
     assert teardown.begin_ns(emptied(11, 20)) == end_ns, "it kept some"
     assert teardown.begin_ns(emptied(11, 0, 50)) == end_ns, "it goes on"
     assert teardown.begin_ns(emptied(RUN_S, 0)) == 12 * 10**9
+    threads_wait = emptied(3, 6)  # of a pool, after a burst, with what they keep until they end
+    threads_wait.facts.timeline[-1].live_bytes, threads_wait.facts.timeline[-1].releases = 0, 6
+    assert teardown.begin_ns(threads_wait) == end_ns, "it rested before"
 
 
 def test_of_equal_scans_the_later_one_counts() -> None:

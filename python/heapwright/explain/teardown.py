@@ -60,14 +60,20 @@ def _emptying_ns(report: Report) -> int:
     if not full or full[-1] == len(points) - 1:
         return end_ns
     number = full[-1] + 1
-    if end_ns - points[number].time_ns > min(_REST_NS, _REST_SHARE * end_ns):
+    rest_ns = min(_REST_NS, _REST_SHARE * end_ns)
+    if end_ns - points[number].time_ns > rest_ns:
         return end_ns
     allocations = sum(point.allocations for point in points[number:])
     releases = sum(point.releases for point in points[number:])
+    busy_ns = points[number].time_ns  # of the earliest step with calls so far: before a rest it did not end
     while number > 0 and allocations <= _MOST_ALLOCATIONS * releases:
         number -= 1
         allocations += points[number].allocations
         releases += points[number].releases
+        if points[number].allocations or points[number].releases:
+            busy_ns = points[number].time_ns
+        elif busy_ns - points[number].time_ns > rest_ns:
+            break
     while number + 1 < len(points) and not points[number + 1].releases:
         number += 1
     is_much = points[number].live_bytes >= _LEAST_FREED * peak_bytes

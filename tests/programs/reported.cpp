@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// What is often reported of heaps, each as it is and with what mended it (a second argument): one of
+//
+//   aligned     frames aligned to 64 bytes among small blocks: older C libraries do not use their holes again
+//   steps       a buffer that realloc grows by a page each time, to 40 MiB
+//   burst       threads of a pool that each served one burst, then wait
+//   matrices    sums returned by value
+//   strings     strings passed by value, twice
+//   sessions    a deque for each session
+//   cache       a cache without a bound
+//
+// and prints how long the work took, and how much is resident while it rests.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "advice/modes.hpp"
+
+namespace {
+
+bool is_mended = false;
+
+void rest(int milliseconds) { usleep(static_cast<useconds_t>(milliseconds) * 1000); }
+
+void say_resident() {
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  if (file == nullptr) std::exit(1);
+  char line[256];
+  unsigned long kibibytes = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "RssAnon: %lu", &kibibytes) == 1) break;
+  }
+  std::fclose(file);
+  modes::say("resident", kibibytes * 1024);
+}
+
+[[gnu::noinline]] char* frame() {
+  constexpr std::size_t bytes = 1'000'000;
+  void* memory = nullptr;
+  if (is_mended) {
+    memory = std::malloc(bytes);
+  } else if (posix_memalign(&memory, 64, bytes) != 0) {
+    std::exit(1);
+  }
+  return static_cast<char*>(std::memset(memory, 1, bytes));
+}
+
+void aligned() {
+  std::vector<void*> small;
+  char* latest[2] = {};
+  for (int number = 0; number < 300; ++number) {
+    char* const now = frame();
+    small.push_back(std::memset(std::malloc(200), 1, 200));
+    std::free(std::exchange(latest[number % 2], now));
+    rest(2);
+  }
+  say_resident();
+  for (void* one : small) std::free(one);
+  for (char* one : latest) std::free(one);
+}
+
+[[gnu::noinline]] void steps() {
+  for (int round = 0; round < 4; ++round) {
+    std::size_t room = 1 << 20;
+    char* buffer = static_cast<char*>(std::malloc(room));
+    for (std::size_t used = room; used < (std::size_t{40} << 20); used += 4096) {
+      if (used + 4096 > room) {
+        room = is_mended ? 2 * room : used + 4096;
+        buffer = static_cast<char*>(std::realloc(buffer, room));
+      }
+      buffer[used] = 1;
+    }
+    modes::use(buffer + room - 4096);
+    std::free(buffer);
+  }
+}
+
+[[gnu::noinline]] void serve_a_burst() {
+  modes::Random random;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  std::vector<std::unique_ptr<char[]>> kept;
+  for (int number = 0; number < 40'000; ++number) {
+    blocks.emplace_back(new char[200 + random.below(200)]);
+    blocks.back()[0] = 1;
+    if (number % 400 == 0) kept.push_back(std::move(blocks.back()));
+  }
+  blocks.clear();
+  if (is_mended) malloc_trim(0);
+  static std::atomic<int> served{0};
+  ++served;
+  while (served < 6) rest(10);
+  rest(1000);
+  static std::atomic_flag has_said;
+  if (!has_said.test_and_set()) say_resident();
+  rest(300);
+}
+
+void burst() {
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 6; ++number) threads.emplace_back(serve_a_burst);
+  for (auto& thread : threads) thread.join();
+}
+
+using Matrix = std::vector<std::vector<double>>;
+constexpr std::size_t rows = 100;
+
+[[gnu::noinline]] Matrix sum_of(const Matrix& one, const Matrix& other) {
+  Matrix sum(rows, std::vector<double>(rows));
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t at = 0; at < rows; ++at) sum[row][at] = one[row][at] + other[row][at];
+  }
+  return sum;
+}
+
+[[gnu::noinline]] void add_to(Matrix& sum, const Matrix& other) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t at = 0; at < rows; ++at) sum[row][at] += other[row][at];
+  }
+}
+
+void matrices() {
+  Matrix sum(rows, std::vector<double>(rows, 1.0));
+  const Matrix other(rows, std::vector<double>(rows, 2.0));
+  for (int round = 0; round < 3000; ++round) {
+    if (is_mended) {
+      add_to(sum, other);
+    } else {
+      sum = sum_of(sum, other);
+    }
+  }
+  modes::use(sum.front().data());
+}
+
+[[gnu::noinline]] std::size_t size_of(std::string text) { return text.size(); }         // NOLINT
+[[gnu::noinline]] std::size_t one_more(std::string text) { return size_of(text) + 1; }  // NOLINT
+[[gnu::noinline]] std::size_t size_seen(const std::string& text) { return text.size(); }
+[[gnu::noinline]] std::size_t one_more_seen(const std::string& text) { return size_seen(text) + 1; }
+
+void strings() {
+  const std::string text(100, 'x');
+  std::size_t sum = 0;
+  for (int round = 0; round < 1'000'000; ++round) sum += is_mended ? one_more_seen(text) : one_more(text);
+  modes::use(&sum);
+}
+
+template <class Queue>
+[[gnu::noinline]] void open_sessions(std::vector<Queue>& all) {
+  for (int number = 0; number < 100'000; ++number) {
+    all.emplace_back();
+    all.back().push_back(number);
+  }
+}
+
+template <class Queue>
+void keep_sessions() {
+  std::vector<Queue> all;
+  all.reserve(100'000);
+  open_sessions(all);
+  rest(300);
+  say_resident();
+}
+
+void sessions() {
+  if (is_mended) {
+    keep_sessions<std::vector<int>>();
+  } else {
+    keep_sessions<std::deque<int>>();
+  }
+}
+
+[[gnu::noinline]] std::string& look_up(std::unordered_map<std::string, std::string>& cache, std::string key) {
+  if (is_mended && cache.size() >= 5000) cache.erase(cache.begin());
+  return cache.try_emplace(std::move(key), 300, 'x').first->second;
+}
+
+void cache() {
+  modes::Random random;
+  std::unordered_map<std::string, std::string> known;
+  for (int round = 0; round < 280; ++round) {
+    for (int number = 0; number < 300; ++number) {
+      modes::use(look_up(known, "https://example.org/" + std::to_string(random.below(1 << 30))).data());
+    }
+    rest(40);
+  }
+  say_resident();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string_view name = count > 1 ? words[1] : "";
+  is_mended = count > 2;
+  constexpr std::pair<std::string_view, void (*)()> all[] = {
+      {"aligned", aligned}, {"steps", steps},       {"burst", burst}, {"matrices", matrices},
+      {"strings", strings}, {"sessions", sessions}, {"cache", cache},
+  };
+  for (const auto& [known, run] : all) {
+    if (known != name) continue;
+    run();
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    modes::say("work_ns", static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
+                              static_cast<std::uint64_t>(used.tv_nsec));
+    return 0;
+  }
+  return 2;
+}
