@@ -29,6 +29,10 @@ class Attachment {
   bool detach();
   // Images that replace the process or its children are recorded from now on. Any time after attach().
   void hand_on(const RecordedImages& images) { observer_.hand_on(memory_, region_, images); }
+  // Tells the agent if the process has confined itself in a way that the agent does not see.
+  void look_at_filters() {
+    if (stopped_.has_new_filter()) observer_.confine(memory_, region_);
+  }
   // Whether the process still has our mapping.
   bool is_there() const;
 

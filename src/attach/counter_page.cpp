@@ -46,7 +46,7 @@ CounterPage::CounterPage(pid_t process, const PageFacts& facts)
   }
   const auto page = std::make_unique<CallsPage>();
   counters::CallsSection& section = page->section;
-  section.flags = counters::is_attached;
+  section.flags = facts.is_whole ? counters::is_patched : counters::is_attached | counters::is_patched;
   if (!facts.knows_usable) section.flags |= counters::has_unknown_usable;
   section.functions = counters::function_count;
   section.bins = counters::bin_count;

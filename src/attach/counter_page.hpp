@@ -14,6 +14,7 @@ struct PageFacts {
   std::string program;
   std::string allocator;
   bool knows_usable = false;
+  bool is_whole = false;  // from the process's beginning on
   std::uint64_t clock_ns = 0;
   pid_t keeper = 0;  // the process that reads the page at the end
 };

@@ -19,12 +19,34 @@ namespace heapwright::attach {
 using agent::CountingAgent;
 using agent::WipedOnFork;
 
+namespace {
+
+// Its file, or what it is called where it has none of its own.
+std::string shown(const Allocator& allocator, const Plan& plan) {
+  if (!allocator.path.empty()) return allocator.path;
+  return allocator.is_inner ? allocator.name : plan.program;
+}
+
+std::string shown(const Plan& plan) {
+  const Allocator* const beside = plan.beside();
+  std::string first = shown(plan.main(), plan);
+  if (beside == nullptr) return first;
+  const std::string other = shown(*beside, plan);
+  return first.substr(first.rfind('/') + 1) + " and " + other.substr(other.rfind('/') + 1);
+}
+
+}  // namespace
+
 void CountingObserver::prepare(const Plan& plan) {
-  const PageFacts facts{.program = plan.program,
-                        .allocator = plan.allocator.path.empty() ? plan.program : plan.allocator.path,
-                        .knows_usable = plan.allocator.usable_size != 0,
-                        .clock_ns = counters::clock_cost_ns(monotonic_ns),
-                        .keeper = keeper_};
+  const Allocator* const beside = plan.beside();
+  const auto knows_usable = [](const Allocator& allocator) { return allocator.usable_size != 0; };
+  const PageFacts facts{
+      .program = plan.program,
+      .allocator = shown(plan),
+      .knows_usable = knows_usable(plan.main()) && (beside == nullptr || knows_usable(*beside)),
+      .is_whole = is_whole_,
+      .clock_ns = counters::clock_cost_ns(monotonic_ns),
+      .keeper = keeper_};
   page_ = std::make_unique<CounterPage>(process_, facts);
 }
 
@@ -52,6 +74,7 @@ std::uint64_t CountingObserver::forget_threads(const Scene& scene) const {
 void CountingObserver::begin(const Scene& scene) {
   CountingAgent made;
   made.common = make_agent(scene.plan);
+  made.second = make_second(scene.plan);
   made.common.attachment = scene.memory.value_at<CountingAgent>(scene.region.agent()).common.attachment + 1;
   made.page = reinterpret_cast<counters::CallsPage*>(scene.region.tail());
   made.clock_ns = counters::clock_cost_ns(monotonic_ns);
@@ -71,6 +94,10 @@ void CountingObserver::map_page(const Scene& scene) const {
                                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
   scene.call(SYS_close, file);
   check_call(mapped, "map its page");
+}
+
+void CountingObserver::confine(const TargetMemory& memory, const Region& region) {
+  memory.put(region.agent() + offsetof(CountingAgent, is_confined), std::uint64_t{1});
 }
 
 bool CountingObserver::unmap(const Scene& scene) {

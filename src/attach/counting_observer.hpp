@@ -14,12 +14,13 @@ namespace heapwright::attach {
 
 class CountingObserver : public Observer {
  public:
-  // keeper: the process that reads the page.
-  CountingObserver(pid_t process, pid_t keeper)
-      : Observer(AgentKind::counting), process_(process), keeper_(keeper) {}
+  // keeper: the process that reads the page. is_whole: the process has called nothing yet.
+  CountingObserver(pid_t process, pid_t keeper, bool is_whole)
+      : Observer(AgentKind::counting), process_(process), keeper_(keeper), is_whole_(is_whole) {}
 
   void prepare(const Plan& plan) override;
   void begin(const Scene& scene) override;
+  void confine(const TargetMemory& memory, const Region& region) override;
   void end() override { page_->end(); }
   bool unmap(const Scene& scene) override;
   void discard() noexcept override { page_->discard(); }
@@ -31,6 +32,7 @@ class CountingObserver : public Observer {
 
   pid_t process_;
   pid_t keeper_;
+  bool is_whole_;
   std::unique_ptr<CounterPage> page_;
 };
 

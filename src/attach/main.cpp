@@ -110,6 +110,7 @@ std::uint64_t wait_for_stop_request(Attachment& attachment, int process, int sig
   std::uint64_t seen_ns = monotonic_ns();
   for (std::uint64_t now_ns = seen_ns; attachment.is_there(); now_ns = monotonic_ns()) {
     seen_ns = now_ns;
+    attachment.look_at_filters();
     if (poll(sources, 3, look_ms) <= 0) continue;
     if (sources[0].revents != 0 || sources[1].revents != 0) break;
     if (sources[2].revents != 0 && !input.read_some(attachment)) break;
@@ -125,7 +126,8 @@ const char* why_it_ended(int process) {
 
 std::unique_ptr<Observer> make_observer(const Options& options) {
   if (options.is_recording) return std::make_unique<RecordingObserver>(options.process);
-  return std::make_unique<CountingObserver>(options.process, getppid());
+  const pid_t keeper = options.keeper != 0 ? options.keeper : getppid();
+  return std::make_unique<CountingObserver>(options.process, keeper, options.is_held);
 }
 
 int run(const Options& options) {

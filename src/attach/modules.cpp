@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "tracee/process_status.hpp"
+
 namespace heapwright::attach {
 namespace {
 
@@ -135,7 +137,7 @@ std::uint64_t value_of(const std::map<std::uint64_t, std::uint64_t>& auxiliary, 
 
 std::map<std::uint64_t, std::uint64_t> read_auxiliary(pid_t process) {
   std::map<std::uint64_t, std::uint64_t> entries;
-  std::ifstream file("/proc/" + std::to_string(process) + "/auxv", std::ios::binary);
+  std::ifstream file(tracee::memory_folder(process) + "/auxv", std::ios::binary);
   std::uint64_t entry[2];
   while (file.read(reinterpret_cast<char*>(entry), sizeof entry) && entry[0] != AT_NULL) {
     entries[entry[0]] = entry[1];

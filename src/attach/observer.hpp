@@ -44,6 +44,8 @@ class Observer {
   virtual void begin(const Scene& scene) = 0;
   // Tells the agent, while the process runs. Nothing: there is no room for them, or it is not for images.
   virtual void hand_on(const TargetMemory&, const Region&, const RecordedImages&) {}
+  // The kernel may kill the process for what the agent asks. Any time.
+  virtual void confine(const TargetMemory&, const Region&) {}
   // The process is no longer observed, or has ended.
   virtual void end() = 0;
   // Unmaps our memory, or replaces it with anonymous memory for as long as a thread may be inside a hook.

@@ -8,10 +8,12 @@ namespace heapwright::attach {
 const char help_text[] =
     R"(Counts the heap calls of a running process, until standard input ends.
 
-  heapwright-attach [--record [--inside] [--children]] [--despite-seccomp] PID
+  heapwright-attach [--record [--children]] [--inside] [--despite-seccomp] PID
 
   --record            let heapwright-collect record them instead
   --inside            those of the allocator that is linked into the executable
+  --held              without --record: it is held at its start, and has called nothing yet
+  --keeper PID        without --record: the process that reads the counters at the end
   --children          with --record: and those of its children; standard input may
                       name what other images need: images, the recorder's path and
                       the session, with tabs between them
@@ -39,8 +41,14 @@ pid_t parse_process(const std::string& text) {
 
 Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
-  for (const std::string& argument : arguments) {
-    if (argument == "--despite-seccomp") {
+  for (auto next = arguments.begin(); next != arguments.end(); ++next) {
+    const std::string& argument = *next;
+    if (argument == "--keeper") {
+      if (++next == arguments.end()) throw UsageError("--keeper needs a process id");
+      options.keeper = parse_process(*next);
+    } else if (argument == "--held") {
+      options.is_held = true;
+    } else if (argument == "--despite-seccomp") {
       options.is_forced = true;
     } else if (argument == "--record") {
       options.is_recording = true;
@@ -58,7 +66,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.process = parse_process(argument);
     }
   }
-  if (options.is_inside && !options.is_recording) throw UsageError("--inside needs --record");
+  if (options.is_recording && (options.is_held || options.keeper != 0)) {
+    throw UsageError("--held and --keeper are for counting: leave out --record");
+  }
   if (options.with_children && !options.is_recording) throw UsageError("--children needs --record");
   if (options.process == 0 && !options.show_help && !options.show_version) {
     throw UsageError("name a process: heapwright-attach PID");

@@ -22,6 +22,8 @@ struct Options {
   bool is_forced = false;
   bool with_children = false;  // of a recorded process: they are recorded, too
   bool is_inside = false;      // the allocator in the executable, by its symbol table
+  bool is_held = false;        // counted: it has called nothing yet
+  pid_t keeper = 0;            // counted: who reads its page at the end; 0: our parent
   bool show_help = false;
   bool show_version = false;
 };

@@ -58,7 +58,7 @@ class Planner {
     take_allocators(modules, auxiliary.contains(AT_ENTRY) ? auxiliary.at(AT_ENTRY) : 0);
     plan_.find_object = address_of(modules, "_dl_find_object");
     plan_.stack_end = address_of(modules, "__libc_stack_end");
-    if (is_recording()) find_interpreter(modules);
+    if (is_recording() || plan_.second) find_interpreter(modules);
     find_kernel_functions(auxiliary);
     const auto value = [&](std::uint64_t type) {
       const auto found = auxiliary.find(type);
@@ -80,7 +80,7 @@ class Planner {
       if (has_hook(point.entry)) add_patch(point);
     }
     if (plan_.second) add_second();
-    if (is_recording() && !modules.empty()) add_of_libc(modules);
+    if (!modules.empty()) add_of_libc(modules);
     return plan_;
   }
 
@@ -91,7 +91,6 @@ class Planner {
     // A static program has no other allocator than the one in it.
     const bool is_of_process = whose_ == Whose::of_process && !modules.empty();
     if (is_of_process) plan_.allocator = find_allocator(memory_, modules, plan_.maps);
-    if (is_of_process && !is_recording()) return;
     const SymbolTable table = read_symbol_table(process_, entry);
     auto inner = find_inner_allocator(memory_, table, modules, plan_.maps);
     if (inner) return is_of_process ? take_beside(*inner) : take_inner(*inner, modules);
@@ -124,7 +123,9 @@ class Planner {
   void add_second() {
     const std::size_t patches = plan_.patches.size();
     try {
-      for (const EntryPoint& point : plan_.second->points) add_patch(point, true);
+      for (const EntryPoint& point : plan_.second->points) {
+        if (has_hook(point.entry)) add_patch(point, true);
+      }
     } catch (const Refusal& refusal) {
       if (whose_ == Whose::of_executable) throw;
       plan_.patches.resize(patches);
@@ -194,10 +195,11 @@ class Planner {
 
   static bool is_before(const Mapping& a, const Mapping& b) { return a.begin < b.begin; }
 
-  // The counting agent has none for what is no heap call, nor for jemalloc's and mimalloc's own names.
+  // The counting agent has hooks of heap calls, and of those that may forbid it to read the clock.
   bool has_hook(Entry entry) const {
-    if (agent::is_of_children(entry)) return has_children_ && is_recording();
-    return is_recording() || entry < Entry::dlclose_;
+    if (entry == Entry::execve_) return has_children_ && is_recording();
+    const bool is_of_heap = entry != Entry::dlclose_ && !agent::is_of_system(entry);
+    return is_recording() || is_of_heap || agent::is_confining(entry);
   }
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
@@ -242,7 +244,6 @@ class Planner {
   bool choose_annex(std::uint64_t function) {
     Annex& annex = plan_.annex;
     if (annex.base != 0) return is_near(function, annex.base, annex_bytes);
-    if (!is_recording()) return false;
     for (const FoundRegion& region : plan_.regions) {
       if (!region.is_annex() || region.head.agent_checksum != image_.checksum() ||
           !is_near(function, region.base, annex_bytes)) {

@@ -34,7 +34,7 @@ bool is_kernel_thread(pid_t process) {
 }
 
 void check_program(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/exe", std::ios::binary);
+  std::ifstream file(tracee::memory_folder(process) + "/exe", std::ios::binary);
   unsigned char start[EI_NIDENT + 4] = {};
   if (!file.read(reinterpret_cast<char*>(start), sizeof start)) {
     return;  // unreadable: the kernel's refusal will say why
@@ -59,11 +59,15 @@ void check_threads(pid_t process, bool is_forced) {
   int filtered = 0;
   int free = 0;
   for (const pid_t thread : tracee::threads_of(process)) {
+    if (tracee::has_ended(process, thread)) continue;
     auto status = tracee::read_status(process, thread);
     const std::string& state = status["State"];
     if (!state.empty() && (state[0] == 'T' || state[0] == 't')) {
       throw Refusal("it is stopped (" + state + "); continue it first: kill -CONT " +
                     std::to_string(process));
+    }
+    if (tracee::number_in(status["Seccomp"]) == tracee::seccomp_strict) {
+      throw Refusal("it is in seccomp's strict mode, so the kernel would kill it for being attached to");
     }
     (tracee::number_in(status["Seccomp"]) == tracee::seccomp_filter ? filtered : free) += 1;
   }
@@ -85,11 +89,9 @@ void check_process(pid_t process, pid_t asker, bool is_forced, bool is_recorded)
   }
   if (process == getpid() || process == asker) throw Refusal("it is heapwright itself");
   if (is_kernel_thread(process)) throw Refusal("it is a kernel thread and has no heap");
-  if (tracee::has_ended(process, process)) {
-    if (tracee::has_no_memory(process)) throw Refusal(tracee::it_has_ended);
-    throw Refusal("its main thread has ended, and others go on; start the program with heapwright record");
-  }
-  if (tracee::number_in(status["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
+  if (tracee::has_no_memory(process)) throw Refusal(tracee::it_has_ended);
+  auto living = tracee::read_status(tracee::with_memory(process));
+  if (tracee::number_in(living["TracerPid"]) != 0) throw Refusal(tracee::why_not_traced(process));
   check_program(process);
   check_threads(process, is_forced);
   if (is_recorded) return;

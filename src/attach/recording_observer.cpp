@@ -88,7 +88,7 @@ void* find_stack_end(const Scene& scene) {
 }
 
 std::string file_name(pid_t process, long file) {
-  return "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
+  return tracee::memory_folder(process) + "/fd/" + std::to_string(file);
 }
 
 // The file size limit is not meant for a sparse file like this one. Returns an errno; 0: success.
@@ -111,7 +111,7 @@ std::uint64_t name_giver(const Plan& plan, const Patch& patch) {
 
 // Or get a filter that no hook of ours sees: a function that installs one could not be patched.
 bool may_be_filtered(const Scene& scene) {
-  auto status = tracee::read_status(scene.stopped.process());
+  auto status = tracee::read_status(tracee::with_memory(scene.stopped.process()));
   if (tracee::number_in(status["Seccomp"]) != 0) return true;
   const auto is_patched = [&](agent::Entry entry) {
     return std::any_of(scene.plan.patches.begin(), scene.plan.patches.end(),

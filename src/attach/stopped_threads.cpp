@@ -3,7 +3,9 @@
 
 #include <sys/ptrace.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "attach/refusal.hpp"
 #include "tracee/process_status.hpp"
@@ -15,6 +17,8 @@
 
 namespace heapwright::attach {
 namespace {
+
+constexpr long strict = LONG_MAX;  // it allows none of the calls that are made for us
 
 // A restartable sequence would neither be restarted nor continue correctly if we changed the program counter
 // within it. A thread in a system call is not in one.
@@ -64,7 +68,9 @@ StoppedThread* StoppedThreads::caller() {
     if (thread.seized->signal != 0 || may_be_in_sequence(thread)) continue;
     const bool is_in_call = static_cast<std::int64_t>(thread.registers.orig_rax) >= 0;
     if (!is_in_call && found != nullptr) continue;
-    if (has_filter(id)) {
+    const long filters = filters_of(id);
+    if (filters > filters_before_ || filters == strict) continue;
+    if (filters != 0) {
       filtered = &thread;
     } else {
       found = &thread;
@@ -74,8 +80,22 @@ StoppedThread* StoppedThreads::caller() {
   return found != nullptr ? found : filtered;
 }
 
-bool StoppedThreads::has_filter(pid_t thread) const {
-  return tracee::number_in(tracee::read_status(process_, thread)["Seccomp"]) == tracee::seccomp_filter;
+StoppedThreads::StoppedThreads(pid_t process) : process_(process), seized_(process) {
+  for (const pid_t thread : tracee::threads_of(process)) {
+    const long filters = filters_of(thread);
+    if (filters != strict) filters_before_ = std::max(filters_before_, filters);
+  }
+}
+
+bool StoppedThreads::has_new_filter() const {
+  return filters_of(tracee::with_memory(process_)) > filters_before_;
+}
+
+// More with each filter that it gets, as far as the kernel counts them (Linux 5.9); 0: none.
+long StoppedThreads::filters_of(pid_t thread) const {
+  auto status = tracee::read_status(process_, thread);
+  const long mode = tracee::number_in(status["Seccomp"]);
+  return mode == tracee::seccomp_strict ? strict : mode + tracee::number_in(status["Seccomp_filters"]);
 }
 
 }  // namespace heapwright::attach

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attach/agent/layout.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -63,7 +64,7 @@ struct Sections {
   std::size_t names = 0;  // number of the section with their names
 
   Sections(pid_t process, std::uint64_t entry)
-      : file("/proc/" + std::to_string(process) + "/exe", std::ios::binary) {
+      : file(tracee::memory_folder(process) + "/exe", std::ios::binary) {
     const auto header = read_rows<Elf64_Ehdr>(file, 0, sizeof(Elf64_Ehdr));
     if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return;
     const std::size_t count = std::min<std::size_t>(header[0].e_shnum, most_sections);

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tracee/process_status.hpp"
+
 namespace heapwright::attach {
 namespace {
 
@@ -50,7 +52,7 @@ std::vector<Mapping> parse_maps(const std::string& text) {
 }
 
 std::vector<Mapping> read_maps(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/maps");
+  std::ifstream file(tracee::memory_folder(process) + "/maps");
   std::ostringstream text;
   text << file.rdbuf();
   return parse_maps(text.str());

@@ -7,11 +7,12 @@
 #include <cstring>
 
 #include "attach/refusal.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::attach {
 
 TargetMemory::TargetMemory(pid_t process)
-    : file_(open(("/proc/" + std::to_string(process) + "/mem").c_str(), O_RDWR | O_CLOEXEC)) {}
+    : file_(open((tracee::memory_folder(process) + "/mem").c_str(), O_RDWR | O_CLOEXEC)) {}
 
 TargetMemory::~TargetMemory() {
   if (file_ >= 0) close(file_);

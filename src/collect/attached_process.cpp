@@ -58,7 +58,12 @@ class SpawnAttributes {
 }  // namespace
 
 AttachedProcess::AttachedProcess(const std::string& attacher, const Options& options, bool is_inside) {
-  std::vector<std::string> words{attacher, "--record"};
+  std::vector<std::string> words{attacher};
+  if (options.count_for != 0) {
+    words.insert(words.end(), {"--held", "--keeper", std::to_string(options.count_for)});
+  } else {
+    words.emplace_back("--record");
+  }
   if (is_inside) words.emplace_back("--inside");
   if (options.despite_seccomp) words.emplace_back("--despite-seccomp");
   if (options.follow_children) words.emplace_back("--children");

@@ -17,7 +17,7 @@ class AttachedProcess {
  public:
   // Returns once the agent is in place or heapwright-attach has printed why not. NotAttached:
   // heapwright-attach cannot be started.
-  // is_inside: the allocator in the executable is recorded.
+  // is_inside: the allocator in the executable is recorded, or counted.
   AttachedProcess(const std::string& attacher, const Options& options, bool is_inside);
   ~AttachedProcess() { detach(); }
   AttachedProcess(const AttachedProcess&) = delete;

@@ -11,6 +11,7 @@
 
 #include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -108,7 +109,7 @@ std::vector<std::string> limits_in(std::string_view limits) {
 std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_settings) {
   const std::string folder = "/proc/" + std::to_string(process_id) + "/";
   std::vector<std::string> conditions;
-  if (with_settings) add_settings(conditions, folder);
+  if (with_settings) add_settings(conditions, tracee::memory_folder(static_cast<pid_t>(process_id)) + "/");
   cpu_set_t processors;
   if (sched_getaffinity(static_cast<pid_t>(process_id), sizeof processors, &processors) == 0) {
     conditions.push_back(condition("cpus", std::to_string(CPU_COUNT(&processors))));

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "collect/proc_files.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -176,7 +177,7 @@ std::string KernelRings::open(pid_t process, bool with_children) {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   data_bytes_ = std::max(ring_bytes_for(processors()), page_bytes);
   int error_number = ESRCH;
-  excludes_kernel_ = !may_see_system_calls(process, with_children);
+  excludes_kernel_ = !may_see_system_calls(tracee::with_memory(process), with_children);
   for (const std::uint32_t thread : threads) {
     const auto id = static_cast<pid_t>(thread);
     error_number = is_open() ? join_thread(id, with_children) : open_rings(id, with_children);

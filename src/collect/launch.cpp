@@ -103,6 +103,13 @@ int Launch::let_go(const std::string& session_text) {
   return error_number;
 }
 
+int wait_for_end(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 int exit_code_of(int wait_status) {
   if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : 0;

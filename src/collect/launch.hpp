@@ -40,6 +40,9 @@ class Launch {
   int error_pipe_[2] = {-1, -1};
 };
 
+// Until the child ends; as waitpid().
+int wait_for_end(pid_t process);
+
 // 128 + signal for a killed program, like a shell. `wait_status` as from waitpid().
 int exit_code_of(int wait_status);
 

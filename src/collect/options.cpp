@@ -53,6 +53,9 @@ const char help_text[] =
   --pid PID           record a running process, until --duration or Ctrl-C
   --patch             record PROGRAM as --pid would, from its first instruction on: for an
                       allocator that is linked into it; static programs need no option
+  --count-for PID     count the calls of PROGRAM and of the allocator in it for that process,
+                      heapwright count; programs that it executes get --library preloaded
+  --has-inside        end with 0 if that would count more than a preloaded library, else 1
   --despite-seccomp   with --pid or --patch: attach even if the process has a seccomp
                       filter, which may kill it
   --attacher PATH     heapwright-attach, which --pid and --patch need
@@ -184,6 +187,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--quiet", [](Options& o) { o.is_quiet = true; }},
       {"--despite-seccomp", [](Options& o) { o.despite_seccomp = true; }},
       {"--patch", [](Options& o) { o.patches = true; }},
+      {"--has-inside", [](Options& o) { o.asks_inside = true; }},
       {"--help", [](Options& o) { o.show_help = true; }},
       {"--version", [](Options& o) { o.show_version = true; }},
   };
@@ -204,6 +208,10 @@ const std::map<std::string, SetValue>& values() {
       {"--snapshot-of",
        [](Options& o, Text name, Text text) {
          o.snapshot_of = static_cast<std::int32_t>(parse_number(name, text, 1, INT32_MAX));
+       }},
+      {"--count-for",
+       [](Options& o, Text name, Text text) {
+         o.count_for = static_cast<std::int32_t>(parse_number(name, text, 1, INT32_MAX));
        }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},

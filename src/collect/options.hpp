@@ -63,6 +63,8 @@ struct Options {
   bool show_version = false;
   std::vector<std::string> command;  // program and arguments
   std::int32_t snapshot_of = 0;      // a process that is being recorded: ask for a snapshot, nothing else
+  std::int32_t count_for = 0;        // `command` is counted, not recorded, for this process; 0: it is not
+  bool asks_inside = false;          // whether `command` has an allocator inside: nothing else is done
   std::int32_t process = 0;          // a running process to attach to; 0: `command` is started
   bool patches = false;  // the allocator in `command`, once that stands at its entry; nothing is preloaded
   bool is_whole_run = false;  // of a process that is attached to: nothing ran in it before

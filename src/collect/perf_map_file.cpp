@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "counters/page_file.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -37,10 +38,10 @@ int open_folder(int in, const char* name) {
 PerfMapFile::PerfMapFile(std::uint32_t process_id, std::uint32_t own_id, bool is_elsewhere,
                          std::time_t not_before)
     : name_("perf-" + std::to_string(own_id) + ".map"), user_(geteuid()) {
-  const std::string process = "/proc/" + std::to_string(process_id);
+  const std::string process = tracee::memory_folder(static_cast<pid_t>(process_id));
   struct stat status {};
   if (stat(process.c_str(), &status) == 0) user_ = status.st_uid;
-  begin_ = begin_of(process);
+  begin_ = begin_of("/proc/" + std::to_string(process_id));
   if (begin_ == 0) begin_ = not_before;
   const int root = open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root >= 0) {

@@ -209,9 +209,19 @@ void add_linked_words(pid_t process, ProcessImage& image) {
   }
 }
 
+// By which the trace knows them: those that they have in their own PID namespace.
+void take_own_ids(pid_t process, std::vector<tracee::StoppedThread>& threads) {
+  if (!tracee::is_in_namespace_below(process)) return;
+  for (tracee::StoppedThread& thread : threads) {
+    const long own_id = tracee::number_within(process, thread.id);
+    if (own_id != 0) thread.id = static_cast<pid_t>(own_id);
+  }
+}
+
 void read_outline(const tracee::StoppedProcess& process, const std::string& folder, ProcessImage& image) {
   image.mappings = parse_mappings(read_file(folder + "/maps"));
   image.threads = process.threads();
+  take_own_ids(process.id(), image.threads);
   image.program = program_of(folder);
   add_modules(folder, image.mappings, image.modules);
   add_linked_words(process.id(), image);

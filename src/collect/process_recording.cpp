@@ -112,8 +112,7 @@ trace::Metadata ProcessRecording::describe() const {
   }
   const KernelEvents* kernel_events = context_.kernel_events;
   const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
-  metadata.conditions.push_back("kernel_events\t" +
-                                (name_.is_elsewhere ? "not of another PID namespace" : state));
+  metadata.conditions.push_back("kernel_events\t" + state);
   return metadata;
 }
 
@@ -131,9 +130,11 @@ bool ProcessRecording::has_agent() const noexcept {
   return name_.is_attached || block_.is_fork_child == session::forked_with_agent;
 }
 
-// In another PID namespace, its ids would be those of other threads here.
-KernelEvents* ProcessRecording::kernel() const noexcept {
-  return name_.is_elsewhere ? nullptr : context_.kernel_events;
+// The kernel has the thread's id in our PID namespace. 0: it has ended before that was looked up.
+std::unique_ptr<LaneDrain> ProcessRecording::drain_of(Lane& lane, std::uint32_t lane_index) {
+  const std::uint32_t id = context_.kernel_events == nullptr ? 0 : watch_.thread_here(lane.thread_id);
+  return std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
+                                     id == 0 ? nullptr : context_.kernel_events, id);
 }
 
 std::uint64_t ProcessRecording::waiting_events() const noexcept {
@@ -184,8 +185,7 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  owner.drain = std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
-                                            kernel(), lane.thread_id);
+  owner.drain = drain_of(lane, lane_index);
   owner.generation = lane.generation.load(std::memory_order_relaxed);
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
@@ -310,7 +310,7 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
       block_.is_confined.load(std::memory_order_relaxed) == 0) {
     block_.is_confined.fetch_add(1, std::memory_order_relaxed);
   }
-  processor_.sample(watch_, kernel(), name_.process_id, now_ns);
+  processor_.sample(watch_, context_.kernel_events, name_.process_id, now_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;
   next_write_ns_ = now_ns + write_interval_ns;
@@ -346,7 +346,6 @@ SnapshotSource ProcessRecording::snapshot_source() {
 }
 
 std::string ProcessRecording::write_calls() {
-  if (name_.is_elsewhere) return "it is in another PID namespace";
   if (context_.options.sample_mean_bytes != 0 && name_.is_attached && !context_.options.is_whole_run) {
     return "a sampled recording of a process that ran already does not have every block";
   }
@@ -406,7 +405,9 @@ void ProcessRecording::write_pending() {
   file_.write(pending_threads_);
   file_.write(memory_.pending);
   file_.write(processor_.pending);
-  if (kernel() != nullptr) file_.write(kernel()->take_refaults_of(name_.process_id));
+  if (context_.kernel_events != nullptr) {
+    file_.write(context_.kernel_events->take_refaults_of(name_.process_id));
+  }
   file_.write(std::span(context_.switches.all()).subspan(switches_written_));
   switches_written_ = context_.switches.all().size();
   pending_threads_.clear();
@@ -488,16 +489,16 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
     write_lane(owner);
     end_thread(owner, block_.lanes[&owner - lanes_.data()], 0);
   }
-  if (kernel() != nullptr) kernel()->catch_up();
+  if (context_.kernel_events != nullptr) context_.kernel_events->catch_up();
   // After exec, the next image has begun to use the same clock.
   if (reason != trace::EndReason::replaced) processor_.hurry();
-  processor_.sample(watch_, kernel(), name_.process_id, std::max(end_ns, last_event_ns_));
+  processor_.sample(watch_, context_.kernel_events, name_.process_id, std::max(end_ns, last_event_ns_));
   write_pending();
   snapshots_.finish();
   complete_metadata();
   write_code_names();
   file_.write(metadata_);
-  if (kernel() != nullptr) kernel()->forget_process(name_.process_id);
+  if (context_.kernel_events != nullptr) context_.kernel_events->forget_process(name_.process_id);
 
   FileSummary summary;
   summary.end.reason = file_.is_failed() ? trace::EndReason::write_failed : reason;

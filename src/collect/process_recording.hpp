@@ -164,7 +164,7 @@ class ProcessRecording {
   std::string command_line() const;
   std::uint64_t dropped() const noexcept;
   bool has_agent() const noexcept;
-  KernelEvents* kernel() const noexcept;
+  std::unique_ptr<LaneDrain> drain_of(session::Lane& lane, std::uint32_t lane_index);
 
   RecordingContext& context_;
   session::ProcessBlock& block_;

@@ -246,7 +246,7 @@ bool ProcessWatch::read_processor(ProcessorReading& reading) const {
 }
 
 std::string ProcessWatch::command_line() const {
-  std::string text = read_file(folder() + "/cmdline");
+  std::string text = read_file(memory_folder() + "/cmdline");
   while (text.ends_with('\0')) text.pop_back();
   for (char& character : text) {
     if (character == '\0') character = ' ';

@@ -49,6 +49,8 @@ class ProcessWatch {
   // a new one with the same id.
   bool maps_inode(std::uint64_t inode) const;
 
+  // Its id in our PID namespace, by the one that the thread reports; 0 when there is none.
+  std::uint32_t thread_here(std::uint32_t thread_id);
   // By the id that the thread reports.
   bool has_thread(std::uint32_t thread_id);
   // Empty when the thread is gone.
@@ -67,9 +69,6 @@ class ProcessWatch {
   std::string folder() const;
   // Of a thread as of memory_folder(); empty: none has memory.
   std::string status_with_memory();
-  // 0 when there is none.
-  std::uint32_t thread_here(std::uint32_t thread_id);
-
   pid_t process_id_;
   bool is_elsewhere_;
   std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // by the id it reports, if is_elsewhere_

@@ -23,6 +23,7 @@
 #include "collect/session_memory.hpp"
 #include "collect/signals.hpp"
 #include "collect/tick_clock.hpp"
+#include "tracee/process_status.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -41,8 +42,7 @@ const char killed_text[] = "heapwright-attach was killed; run the same command a
 
 std::string program_of(std::int32_t process) {
   char path[PATH_MAX];
-  const ssize_t length =
-      readlink(("/proc/" + std::to_string(process) + "/exe").c_str(), path, sizeof path - 1);
+  const ssize_t length = readlink((tracee::memory_folder(process) + "/exe").c_str(), path, sizeof path - 1);
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "process";
 }
 
@@ -164,18 +164,6 @@ Report record(const Options& options, Outputs& outputs, AttachedProcess& attache
   return report;
 }
 
-std::string attacher_of(const Options& options) {
-  return options.attacher_path.empty() ? beside_this_program("heapwright-attach") : options.attacher_path;
-}
-
-int wait_for_end(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  stop_forwarding();
-  return exit_code_of(status);
-}
-
 }  // namespace
 
 int record_process(const Options& options) {
@@ -218,7 +206,8 @@ std::optional<int> record_patched(const Options& options, const ProgramCheck& ch
   Outputs outputs(attached_options, check.path, standard_stream);
   Report report = record(attached_options, outputs, attached, kernel, &held);
   report.program = check.path;
-  report.exit_code = wait_for_end(launch.process_id());
+  report.exit_code = exit_code_of(wait_for_end(launch.process_id()));
+  stop_forwarding();
   publish_report(options, report, outputs.summary_file);
   return report.exit_code;
 }

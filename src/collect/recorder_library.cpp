@@ -35,4 +35,8 @@ std::string find_library(const Options& options) {
                           "--library");
 }
 
+std::string attacher_of(const Options& options) {
+  return options.attacher_path.empty() ? beside_this_program("heapwright-attach") : options.attacher_path;
+}
+
 }  // namespace heapwright::collect

@@ -15,4 +15,7 @@ std::string absolute_library(const std::string& what, const std::string& given, 
 // The recorder.
 std::string find_library(const Options& options);
 
+// heapwright-attach.
+std::string attacher_of(const Options& options);
+
 }  // namespace heapwright::collect

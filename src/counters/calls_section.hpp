@@ -107,6 +107,7 @@ enum CallsFlag : std::uint32_t {
   has_own_malloc = 1,      // the program's own malloc comes first: its calls are not seen
   has_unknown_usable = 2,  // the allocator does not report usable sizes: these bytes stay 0
   is_attached = 4,         // counting began in a running process: earlier allocations are not included
+  is_patched = 8,          // by changed code: the ends of threads are not seen, so neither are all begins
 };
 
 struct CallsSection {

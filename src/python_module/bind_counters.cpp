@@ -70,6 +70,7 @@ nb::dict counters_constants() {
   constants["max_call_tables"] = counters::max_call_tables;
   constants["has_own_malloc"] = static_cast<std::uint32_t>(counters::has_own_malloc);
   constants["is_attached"] = static_cast<std::uint32_t>(counters::is_attached);
+  constants["is_patched"] = static_cast<std::uint32_t>(counters::is_patched);
   constants["has_unknown_usable"] = static_cast<std::uint32_t>(counters::has_unknown_usable);
   return constants;
 }

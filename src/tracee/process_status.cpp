@@ -57,6 +57,10 @@ long number_within(pid_t process, pid_t thread) {
   return number_in(numbers.substr(numbers.find_last_of(" \t") + 1));
 }
 
+bool is_in_namespace_below(pid_t process) {
+  return read_status(process)["NSpid"].find_first_of(" \t") != std::string::npos;
+}
+
 std::vector<pid_t> threads_of(pid_t process) {
   std::vector<pid_t> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir((folder_of(process, 0) + "/task").c_str()),
@@ -88,7 +92,7 @@ std::string memory_folder(pid_t process) { return folder_of(with_memory(process)
 bool has_no_memory(pid_t process) { return !read_status(with_memory(process)).contains("VmSize"); }
 
 std::string why_not_traced(pid_t process) {
-  const auto status = read_status(process);
+  const auto status = read_status(with_memory(process));
   if (status.empty()) return it_has_ended;
   if (const long tracer = number_in(value_of(status, "TracerPid")); tracer != 0) {
     return "it is traced by process " + std::to_string(tracer) + " (a debugger?); end that first";
@@ -104,7 +108,7 @@ std::string why_not_traced(pid_t process) {
     }
     // The /proc files of a non-dumpable process belong to root.
     struct stat file {};
-    if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
+    if (stat((memory_folder(process) + "/stat").c_str(), &file) == 0 &&
         file.st_uid != static_cast<uid_t>(users.effective)) {
       return "it is not dumpable (PR_SET_DUMPABLE) or has file capabilities; only root may trace it";
     }

@@ -21,10 +21,15 @@ std::map<std::string, std::string> read_status(pid_t process, pid_t thread = 0);
 long number_in(const std::string& value);
 // Of "Seccomp": a filter judges its system calls.
 inline constexpr long seccomp_filter = 2;
+// The kernel kills the thread for any system call but a few.
+inline constexpr long seccomp_strict = 1;
 
 // The id by which a process, or a thread of it, knows itself: another one in a PID namespace of its own. 0:
 // it is gone, or the kernel does not tell (before 4.1).
 long number_within(pid_t process, pid_t thread = 0);
+
+// Whether it is in another PID namespace, below ours.
+bool is_in_namespace_below(pid_t process);
 
 std::vector<pid_t> threads_of(pid_t process);
 

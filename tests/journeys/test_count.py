@@ -182,10 +182,10 @@ def test_a_program_with_its_own_malloc_keeps_it(program: str) -> None:
     assert process["made_blocks"] == 0
 
 
-def test_a_static_program_is_told_of(tmp_path: Path) -> None:
+def test_a_stripped_static_program_is_told_of(tmp_path: Path) -> None:
     source = tmp_path / "static.c"
     source.write_text("int main(void) { return 3; }\n")
-    subprocess.run(["gcc", "-static", str(source), "-o", str(tmp_path / "static")], check=True, timeout=60)
+    subprocess.run(["gcc", "-static", "-s", source, "-o", tmp_path / "static"], check=True, timeout=60)
     document = count(tmp_path / "static")
     assert (document["exit_code"], document["processes"]) == (3, [])
     assert "static" in document["notes"][0]

@@ -165,11 +165,6 @@ def test_the_memory_of_a_process_whose_main_thread_has_ended_is_seen(tmp_path: P
             time.sleep(0.01)
         done = snapshot(asked.pid)
         assert done.returncode == 0, done.stderr
-        attached = subprocess.run(
-            [command, "record", "--pid", str(asked.pid)], capture_output=True, text=True, check=False
-        )
-        assert attached.returncode == 2
-        assert "its main thread has ended, and others go on" in attached.stderr
         assert asked.answers()
         assert asked.end() == []
     answer = held(tmp_path / "one.heapwright")

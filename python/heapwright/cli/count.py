@@ -156,7 +156,7 @@ def _sampling(
 def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_json: bool, wide: bool) -> int:
     intervals = Intervals()
     try:
-        run = CountedRun(native_programs.find_library(), command, as_json, sampling)
+        run = CountedRun(native_programs.find_library(), command, as_json, sampling, native_programs.find())
     except OSError as error:
         raise InputError(f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}") from None
     code = run.wait(interval_s, intervals)

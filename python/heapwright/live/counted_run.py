@@ -46,8 +46,14 @@ class CountedRun:
     """The run of one program."""
 
     def __init__(
-        self, library: Path, command: Sequence[str], program_to_stderr: bool, sampling: Sampling | None = None
+        self,
+        library: Path,
+        command: Sequence[str],
+        program_to_stderr: bool,
+        sampling: Sampling | None = None,
+        collector: Path | None = None,
     ) -> None:
+        """collector: counts the allocator inside the program as well, if it has one."""
         own = find_process(os.getpid())
         self._keeper = (os.getpid(), own.start_ticks if own else 0)
         self._ended: list[Page] = []
@@ -63,8 +69,12 @@ class CountedRun:
             | os.environ
             | {"HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper)}
         )
+        inside = [str(collector), "--library", str(library)] if collector else []
+        is_inside = bool(inside) and sampling is None and _has_inside(inside, command)
         if sampling:
             command = sampling.command(library, command)
+        elif is_inside:
+            command = [*inside, "--count-for", str(self._keeper[0]), "--", *command]
         else:
             others = os.environ.get("LD_PRELOAD", "")
             environment["LD_PRELOAD"] = f"{library}:{others}" if others else str(library)
@@ -73,7 +83,7 @@ class CountedRun:
             command, env=environment, stdout=sys.stderr if program_to_stderr else None
         )
 
-        self._uncounted = Uncounted(self._program.pid, is_collector=sampling is not None)
+        self._uncounted = Uncounted(self._program.pid, is_collector=sampling is not None or is_inside)
 
     def wait(self, interval_s: float, at_interval: Callable[[CountedRun], None]) -> int:
         """Runs until the program ends; returns its exit code as in a shell. interval_s 0: prints nothing."""
@@ -184,6 +194,12 @@ class CountedRun:
     def _counted(self, page: Page, is_running: bool) -> Counted:
         started_ns = page.calls.started_ns if page.calls else 0
         return Counted(page, is_running, self._courses.of(page.process, started_ns))
+
+
+def _has_inside(collector: Sequence[str], command: Sequence[str]) -> bool:
+    """Whether the program is static, or has an allocator that no preloaded library can count. Some 5 ms."""
+    asked = [*collector, "--has-inside", "--", *command]
+    return subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 def images_of(pages: Iterable[Page]) -> dict[tuple[int, int], Calls | None]:

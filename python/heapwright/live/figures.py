@@ -186,7 +186,7 @@ def runs_backwards(lately: Calls) -> bool:
 _SUMS = ("requested_bytes", "usable_bytes", "released_bytes", "realloc_made", "realloc_released", "failed",
          "null_releases", "threads_begun", "threads_ended", "preempted_calls", "preempted_ns", "sought_calls",
          "sought_ns")  # fmt: skip
-_FLAGS = ("has_own_malloc", "has_unknown_usable", "is_attached")
+_FLAGS = ("has_own_malloc", "has_unknown_usable", "is_attached", "is_patched")
 _TIMING_SUMS = ("calls", "ns", "slow_calls", "slow_ns", "waited_calls", "waited_ns")
 
 

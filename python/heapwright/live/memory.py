@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
-from heapwright.live.processes import PROC
+from heapwright.live.processes import PROC, memory_folder
 
 
 class Memory(NamedTuple):
@@ -29,8 +30,15 @@ _LINES = (b"VmRSS", b"RssAnon", b"RssFile", b"RssShmem", b"VmSwap", b"VmHWM")
 
 def memory_of(process: int) -> Memory | None:
     """None: it has ended, or is none of a program. Takes some 20 µs; walks no page table."""
+    found = _memory_in(PROC / str(process))
+    if found is None and (folder := memory_folder(process)).parent != PROC:
+        found = _memory_in(folder)
+    return found
+
+
+def _memory_in(folder: Path) -> Memory | None:
     try:
-        text = (PROC / str(process) / "status").read_bytes()
+        text = (folder / "status").read_bytes()
     except OSError:
         return None
     values = [_kilobytes(text, line) for line in _LINES]

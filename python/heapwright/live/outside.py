@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from heapwright.live import figures
 from heapwright.live.memory import Memory, memory_of
 from heapwright.live.page import Calls
-from heapwright.live.processes import PROC
+from heapwright.live.processes import memory_folder
 from heapwright.model import runtimes
 from heapwright.report import units
 
@@ -154,7 +154,7 @@ _NO_RUNTIME = (
 
 def hint_for(process: int) -> str:
     """What to do about memory outside malloc that grows, by the process's runtime."""
-    folder = PROC / str(process)
+    folder = memory_folder(process)
     files, head = set(), b""
     environment: dict[str, str] = {}
     with suppress(OSError):

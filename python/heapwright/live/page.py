@@ -81,6 +81,7 @@ class Calls(NamedTuple):
     has_own_malloc: bool
     has_unknown_usable: bool
     is_attached: bool
+    is_patched: bool
     keeper: int
     keeper_start_ticks: int
     mean_stride: int
@@ -365,6 +366,7 @@ def _calls_of(data: bytes, earlier: bytes, later: bytes) -> Calls:
         has_own_malloc=bool(flags & CONSTANTS["has_own_malloc"]),
         has_unknown_usable=bool(flags & CONSTANTS["has_unknown_usable"]),
         is_attached=bool(flags & CONSTANTS["is_attached"]),
+        is_patched=bool(flags & (CONSTANTS["is_patched"] | CONSTANTS["is_attached"])),
         by_function=new | {name: old[name] for name in ("free", "delete")},
         threads_ended=number(earlier, "table", "threads_ended"),
         making=_timings(later, "making"),

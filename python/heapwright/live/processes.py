@@ -11,6 +11,7 @@ from heapwright.live.layout import printable
 
 PROC = Path("/proc")
 _LARGEST_ID = (1 << 31) - 1
+_ENDED = (b"Z", b"X")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -24,17 +25,50 @@ class Process(NamedTuple):
 
 
 def find_process(process_id: int) -> Process | None:
-    """None: there is none with this id. A zombie has ended."""
+    """None: there is none with this id. A zombie has ended, unless threads of it go on."""
+    stat = _read_stat(PROC / str(process_id))
+    if stat is None:
+        return None
+    name, fields = stat
+    threads, resident_pages = int(fields[17]), int(fields[21])
+    if fields[0] in _ENDED:
+        living = _living_thread(process_id) if threads > 1 else None
+        if living is None:
+            return None
+        resident_pages = int(living[1][21])
+    return Process(printable(name), int(fields[19]), threads, resident_pages * _PAGE_BYTES)
+
+
+def memory_folder(process_id: int) -> Path:
+    """Where /proc tells of a process's memory: where its main thread has ended, it does by another one."""
+    folder = PROC / str(process_id)
+    stat = _read_stat(folder)
+    living = _living_thread(process_id) if stat and stat[1][0] in _ENDED else None
+    return living[0] if living else folder
+
+
+def _read_stat(folder: Path) -> tuple[bytes, list[bytes]] | None:
+    """The name, and the fields from the state on."""
     try:
-        line = (PROC / str(process_id) / "stat").read_bytes()
+        line = (folder / "stat").read_bytes()
     except OSError:
         return None
     begin, end = line.find(b"("), line.rfind(b")")
     fields = line[end + 2 :].split()
-    if begin < 0 or len(fields) < 22 or fields[0] in (b"Z", b"X"):
+    return (line[begin + 1 : end], fields) if begin >= 0 and len(fields) >= 22 else None
+
+
+def _living_thread(process_id: int) -> tuple[Path, list[bytes]] | None:
+    """One that goes on behind an ended main thread, with its fields."""
+    try:
+        folders = list((PROC / str(process_id) / "task").iterdir())
+    except OSError:
         return None
-    name = printable(line[begin + 1 : end])
-    return Process(name, int(fields[19]), int(fields[17]), int(fields[21]) * _PAGE_BYTES)
+    for folder in folders:
+        stat = _read_stat(folder)
+        if stat and stat[1][0] not in _ENDED:
+            return folder, stat[1]
+    return None
 
 
 def listed_processes() -> set[int]:
@@ -70,7 +104,7 @@ def has_mapped(process_id: int, path: str) -> bool:
     By its number as well: within another root or mount namespace the file has another name.
     """
     try:
-        lines = (PROC / str(process_id) / "maps").read_bytes().splitlines()
+        lines = (memory_folder(process_id) / "maps").read_bytes().splitlines()
     except OSError:
         return True  # not for us to see: nothing speaks against it
     try:

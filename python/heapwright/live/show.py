@@ -187,8 +187,8 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
         yield from _memory(record["memory"])
     yield from _times(record)
     yield "sizes", sizes_in_words(record["sizes"])
-    ended = "" if record["is_attached"] else f", {units.count(record['threads_ended'])} ended"
-    least = "at least " if record["is_attached"] else ""
+    ended = "" if record["is_patched"] else f", {units.count(record['threads_ended'])} ended"
+    least = "at least " if record["is_patched"] else ""
     yield "threads", f"{least}{units.count(record['threads_begun'])} made calls{ended}"
     yield "allocator", record["allocator"] or "unknown"
     if record["calls_while_reading"]:

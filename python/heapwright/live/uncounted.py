@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.live.pages import FOLDER
-from heapwright.live.processes import PROC, find_process
+from heapwright.live.processes import PROC, find_process, memory_folder
 from heapwright.measure.program_file import is_static
 
 # Between two looks: a program is told of that was seen without our library in two of them.
@@ -20,6 +20,7 @@ _MOST_SHARE = 0.05
 _MOST_NOTES = 10
 _MOST_THREADS = 100
 _LIBRARY = b"/libheapwright-"
+_ATTACHER = "heapwright-attach"
 
 
 class _Image(NamedTuple):
@@ -70,9 +71,11 @@ class Uncounted:
             if process is None:
                 continue
             try:
-                program = str((PROC / str(number) / "exe").readlink())
+                program = str((memory_folder(number) / "exe").readlink())
             except OSError:
                 program = process.name
+            if Path(program).name == _ATTACHER:
+                continue  # ours
             yield _Image(number, process.start_ticks, program)
 
     def _counts(self, image: _Image) -> bool:
@@ -133,7 +136,8 @@ def _below_by_parents(root: int) -> set[int]:
 
 def _has_library(process: int) -> bool:
     try:
-        return _LIBRARY in (PROC / str(process) / "maps").read_bytes()
+        maps = (memory_folder(process) / "maps").read_bytes()
+        return _LIBRARY in maps or b"/heapwright-%d.calls" % process in maps
     except FileNotFoundError:
         return True  # it has ended
     except OSError:
@@ -141,7 +145,7 @@ def _has_library(process: int) -> bool:
 
 
 def _why(process: int) -> str:
-    folder = PROC / str(process)
+    folder = memory_folder(process)
     try:
         if is_static(folder / "exe"):
             return "it is static; once it runs, count --pid counts it"

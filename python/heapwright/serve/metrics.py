@@ -255,14 +255,14 @@ METRICS = (
     Metric(
         "heap_threads_begun",
         COUNTER,
-        "Threads that made a first call; a lower bound for attached processes.",
+        "Threads that made a first call; a lower bound where counting is patched in.",
         _of_calls(lambda calls: calls.threads_begun),
     ),
     Metric(
         "heap_threads_ended",
         COUNTER,
-        "Of these threads, those that ended; not known for attached processes.",
-        _of_calls(lambda calls: None if calls.is_attached else calls.threads_ended),
+        "Of these threads, those that ended; not known where counting is patched in.",
+        _of_calls(lambda calls: None if calls.is_patched else calls.threads_ended),
     ),
     Metric(
         "heap_lock_contentions",

@@ -15,7 +15,10 @@ using counters::CallTable;
 using counters::Together;
 using Counted = counters::Function;
 
-inline std::size_t usable_bytes(void* block) noexcept { return usable_bytes(heapwright_agent.common, block); }
+template <Heap heap>
+std::size_t usable_bytes(void* block) noexcept {
+  return usable_bytes(agent_of<heap>(), block);
+}
 
 // While this exists, calls by this thread belong to the allocator.
 class Guard {
@@ -64,7 +67,7 @@ template <typename Call>
 
 enum class Failure { counted, counted_later };
 
-template <Failure failure>
+template <Heap heap, Failure failure>
 void count_made(const Turn& turn, Counted function, std::size_t size, void* block) noexcept {
   if (turn.table == nullptr) return;
   CallTable& table = *turn.table;
@@ -74,7 +77,7 @@ void count_made(const Turn& turn, Counted function, std::size_t size, void* bloc
     }
     return;
   }
-  const std::size_t usable = usable_bytes(block);
+  const std::size_t usable = usable_bytes<heap>(block);
   if (turn.is_shared) [[unlikely]] {
     return counters::tally_made<Together>(table, function, size, usable);
   }
@@ -82,9 +85,10 @@ void count_made(const Turn& turn, Counted function, std::size_t size, void* bloc
 }
 
 // Before the block is freed: afterwards its size cannot be determined.
-inline void count_released(const Turn& turn, Counted function, void* block) noexcept {
+template <Heap heap>
+void count_released(const Turn& turn, Counted function, void* block) noexcept {
   if (turn.table == nullptr) return;
-  const std::size_t usable = usable_bytes(block);
+  const std::size_t usable = usable_bytes<heap>(block);
   if (turn.is_shared) [[unlikely]] {
     return counters::tally_released<Together>(*turn.table, function, usable);
   }
@@ -98,7 +102,7 @@ inline void count_null_release() noexcept {
 }
 
 // A complete allocating hook whose function may call other entries.
-template <Counted function, Failure failure = Failure::counted, typename Call>
+template <Heap heap, Counted function, Failure failure = Failure::counted, typename Call>
 [[gnu::always_inline]] inline void* make_guarded(std::size_t size, Call call) noexcept {
   const Turn turn = take_turn();
   void* block;
@@ -106,17 +110,17 @@ template <Counted function, Failure failure = Failure::counted, typename Call>
     const Guard guard(turn.table != nullptr ? turn.thread : nullptr);
     block = make_call(turn, &CallTable::making, call);
   }
-  count_made<failure>(turn, function, size, block);
+  count_made<heap, failure>(turn, function, size, block);
   return block;
 }
 
-template <Counted function, typename Call>
+template <Heap heap, Counted function, typename Call>
 [[gnu::always_inline]] inline void release_guarded(void* block, Call call) noexcept {
   if (block == nullptr) [[unlikely]] {
     return count_null_release();
   }
   const Turn turn = take_turn();
-  count_released(turn, function, block);
+  count_released<heap>(turn, function, block);
   const Guard guard(turn.table != nullptr ? turn.thread : nullptr);
   make_call(turn, &CallTable::releasing, [&]() noexcept {
     call();

@@ -28,10 +28,12 @@ struct alignas(4096) WipedOnFork {
 
 struct CountingAgent {
   Agent common{};
+  Agent second{};  // of the allocator in the executable, beside another
   counters::CallsPage* page{};
   std::uint64_t tables_used{};
   std::uint64_t clock_ns{};
-  char page_path[64]{};  // only for the system call that opens it
+  std::uint64_t is_confined{};  // the kernel may kill the process for reading a clock
+  char page_path[64]{};         // only for the system call that opens it
 };
 
 }  // namespace heapwright::attach::agent

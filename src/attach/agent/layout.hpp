@@ -43,7 +43,7 @@ enum class Entry : std::uint32_t {
   delete_array_aligned_nothrow_,
   dlclose_,  // not a heap call: a recording must know which libraries were unloaded. The counting agent has
              // no hook
-  // Functions of jemalloc and mimalloc, with their prefix; only the recording agent has hooks.
+  // Functions of jemalloc and mimalloc, with their prefix.
   mallocx_,
   rallocx_,
   dallocx_,
@@ -55,7 +55,8 @@ enum class Entry : std::uint32_t {
   free_size_,
   free_size_aligned_,
   free_aligned_,
-  // No heap calls: memory that the program maps itself, and its end. Only the recording agent has hooks.
+  // No heap calls: memory that the program maps itself, and its end. Only the recording agent has hooks, but
+  // for prctl and syscall.
   mmap_,
   munmap_,
   mremap_,
@@ -124,12 +125,16 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "prctl",
                                                          "syscall"};
 
+// A process may have two allocators: its libraries', and one in the executable.
+enum class Heap : std::uint8_t { first, second };
+inline constexpr std::size_t heap_count = 2;
+
 // Of the system, not of an allocator.
 constexpr bool is_of_system(Entry entry) noexcept { return entry >= Entry::mmap_ && entry < Entry::count_; }
 
-// Patched only where children are recorded.
-constexpr bool is_of_children(Entry entry) noexcept {
-  return entry >= Entry::execve_ && entry < Entry::count_;
+// A program may confine itself by them.
+constexpr bool is_confining(Entry entry) noexcept {
+  return entry == Entry::prctl_ || entry == Entry::syscall_;
 }
 
 // Keys of entries without a thread; other keys are thread pointers, which a later thread may reuse.

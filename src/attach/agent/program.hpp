@@ -56,6 +56,10 @@ inline std::size_t product_or_max(std::size_t count, std::size_t size) noexcept 
   return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
 }
 
+// jemalloc's flags: the lowest bits are the logarithm of the alignment.
+inline constexpr int flags_alignment = 0x3f;
+inline constexpr int flags_zero = 0x40;
+
 // How a replaced operator is called: those with fewer arguments ignore the others.
 using Operator = void*(std::size_t, std::size_t, const void*);
 

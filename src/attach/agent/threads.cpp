@@ -37,6 +37,8 @@ bool is_within_guard(Thread& thread) noexcept {
   return false;
 }
 
+bool is_confined() noexcept { return __atomic_load_n(&heapwright_agent.is_confined, __ATOMIC_RELAXED) != 0; }
+
 void announce(Thread& thread, bool is_shared) noexcept {
   thread.attachment = heapwright_agent.common.attachment;
   if (is_shared) {
@@ -44,7 +46,7 @@ void announce(Thread& thread, bool is_shared) noexcept {
     return;
   }
   counters::Alone::add(thread.table->threads_begun, 1);
-  thread.random_state = now_ns() ^ (thread.key << 16) ^ 1;
+  thread.random_state = (is_confined() ? 0 : now_ns()) ^ (thread.key << 16) ^ 1;
   if (thread.random_state == 0) thread.random_state = 1;
   thread.calls_until_timed = counters::draw_stride(thread.random_state);
   thread.look = {};  // perhaps of an earlier thread
@@ -68,6 +70,10 @@ Turn begin_turn(Thread& found) noexcept {
     return {.thread = thread, .table = thread->table, .is_shared = is_shared};
   }
   if (is_shared) return {.thread = thread, .table = thread->table, .is_shared = true};
+  if (is_confined()) {
+    thread->calls_until_timed = UINT64_MAX;
+    return {.thread = thread, .table = thread->table};
+  }
   thread->calls_until_timed = counters::draw_stride(thread->random_state);
   return {.thread = thread, .table = thread->table, .is_timed = true};
 }

@@ -11,6 +11,11 @@ namespace heapwright::attach::agent {
 HEAPWRIGHT_AGENT_DATA CountingAgent heapwright_agent;
 HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
 
+template <Heap heap>
+const Agent& agent_of() noexcept {
+  return heap == Heap::first ? heapwright_agent.common : heapwright_agent.second;
+}
+
 // The entry of a key that is not at its home. An entry without a table: there is none.
 Thread& find_elsewhere(std::uint64_t key) noexcept;
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "attach/recorder/children.hpp"
 
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "attach/agent/confining.hpp"
 #include "attach/agent/thread_table.hpp"
 #include "attach/recorder/agent_data.hpp"
 #include "platform/clock.hpp"
@@ -141,10 +140,9 @@ void be_confined() noexcept {
   if (heapwright_agent_threads.is_active != 0) heapwright_agent.block->is_confined.fetch_add(1);
 }
 
-void look_at_prctl(long option, long argument) noexcept {
-  if (option == PR_SET_SECCOMP) be_confined();
-  const bool is_strict = option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT;
-  if (is_strict || (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)) give_up_clock();
+void heed(agent::Confining confining) noexcept {
+  if (confining.takes_calls) be_confined();
+  if (confining.takes_clock) give_up_clock();
 }
 
 // The calling process's note that it is to be replaced. Only while the session is mapped.
@@ -204,16 +202,13 @@ int hook_execve(const char* path, char* const* arguments, char* const* environme
 }
 
 int hook_prctl(int option, long a, long b, long c, long d) noexcept {
-  look_at_prctl(option, a);
+  heed(agent::confining_by_prctl(option, a));
   return reinterpret_cast<int (*)(int, long, long, long, long)>(
       heapwright_agent.common.real[agent::index_of(Entry::prctl_)])(option, a, b, c, d);
 }
 
 long hook_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  if (number == SYS_prctl) look_at_prctl(a, b);
-  if (number == SYS_seccomp) {
-    look_at_prctl(PR_SET_SECCOMP, a == SECCOMP_SET_MODE_STRICT ? SECCOMP_MODE_STRICT : 0);
-  }
+  heed(agent::confining_by_syscall(number, a, b));
   return reinterpret_cast<long (*)(long, long, long, long, long, long, long)>(
       heapwright_agent.common.real[agent::index_of(Entry::syscall_)])(number, a, b, c, d, e, f);
 }

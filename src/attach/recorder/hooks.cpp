@@ -211,21 +211,17 @@ void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
   return make_by_operator<heap, entry, kind, true>(__builtin_frame_address(0), size, a);
 }
 
-// jemalloc's flags: the lowest bits are the logarithm of the alignment.
-constexpr int flags_alignment = 0x3f;
-constexpr int flags_zero = 0x40;
-
 template <Heap heap>
 void* hook_mallocx(std::size_t size, std::size_t flags_word) noexcept {
   constexpr Entry entry = Entry::mallocx_;
   const void* const frame = __builtin_frame_address(0);
   const auto flags = static_cast<int>(flags_word);
   const auto call = [=]() noexcept { return real<void*(std::size_t, int), heap>(entry)(size, flags); };
-  const int log2 = flags & flags_alignment;
+  const int log2 = flags & agent::flags_alignment;
   if (log2 != 0) {
     return make<heap, entry, EventKind::aligned_alloc_>(frame, size, std::size_t{1} << log2, call);
   }
-  if ((flags & flags_zero) != 0) return make<heap, entry, EventKind::calloc_>(frame, size, 0, call);
+  if ((flags & agent::flags_zero) != 0) return make<heap, entry, EventKind::calloc_>(frame, size, 0, call);
   return make<heap, entry, EventKind::malloc_>(frame, size, 0, call);
 }
 

@@ -15,6 +15,8 @@
 
 namespace heapwright::attach::recorder {
 
+using agent::Heap;
+using agent::heap_count;
 using agent::max_threads;
 
 // What a thread is doing, as seen from a nested call of the same thread.
@@ -24,10 +26,6 @@ enum class Activity : std::uint32_t {
   recorder,     // in the agent: a nested call comes from a signal handler
   second_call,  // in the real function of the second allocator
 };
-
-// A process may have two allocators: its libraries', and one in the executable.
-enum class Heap : std::uint8_t { first, second };
-inline constexpr std::size_t heap_count = 2;
 
 struct alignas(64) Thread {
   std::uint64_t key;
