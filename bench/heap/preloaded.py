@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def options_of(description: str | None, turns: int, results: str) -> argparse.Na
 
 
 @contextmanager
-def built(source: str) -> Iterator[Path]:
+def built(source: str, flags: Sequence[str] = ()) -> Iterator[Path]:
     """The program of that file in this folder."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "load"
@@ -58,8 +58,7 @@ def built(source: str) -> Iterator[Path]:
             "-O2",
             "-fno-builtin",
             "-pthread",
-            "-o",
-            str(program),
+            *flags,
             str(here / source),
         ]
         subprocess.run([*line, "-o", str(program)], check=True)
@@ -78,12 +77,14 @@ def written(
     source: str,
     measure: Callable[[Path], Runs],
     table: Callable[[Runs], list[str]],
+    flags: Sequence[str] = (),
     **more: object,
 ) -> int:
-    """Measures with the program of that file, writes the runs with `more` beside them, prints the table."""
+    """Measures with the program of that file, built with these flags, writes the runs with `more` beside
+    them, prints the table."""
     load = os.getloadavg()[0]
     stamp = sources.stamp("heap")
-    with built(source) as program:
+    with built(source, flags) as program:
         runs = measure(program)
     document = {"load_before": load, **more, "sources": stamp, "runs": runs}
     output.write_text(json.dumps(document, indent=1) + "\n")

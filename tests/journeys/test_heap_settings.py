@@ -124,3 +124,13 @@ def test_a_large_program_asks_for_whole_growths_or_for_none() -> None:
     exempt some areas of a growth of 32 MiB."""
     asked_bytes = bytes_asked_for({"HUGE_PAGES": "auto"}, 200_000)
     assert asked_bytes == 0 or asked_bytes >= 16 << 20
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.parametrize("maintenance", ["auto", "thread", "early"])
+def test_a_program_under_valgrind_ends_as_alone(maintenance: str) -> None:
+    line = ["valgrind", "-q", "--tool=none", "/usr/bin/sort", "/etc/passwd"]
+    environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_HEAP_MAINTENANCE": maintenance}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == sorted(Path("/etc/passwd").read_text().splitlines())

@@ -17,6 +17,7 @@
 #include "platform/new_thread.hpp"
 #include "platform/pause.hpp"
 #include "platform/raw_syscall.hpp"
+#include "platform/valgrind.hpp"
 
 namespace heapwright::heap {
 
@@ -123,7 +124,8 @@ enum class Start : std::uint8_t { done, put_off, refused };
 
 Start start_thread() noexcept {
   if (thread.process.load(std::memory_order_relaxed) != this_process()) return Start::put_off;
-  if (!map_parts() || !await_end()) return Start::refused;
+  // Valgrind's own calls would be made by a thread that may make none, which would end the process.
+  if (platform::is_in_valgrind() || !map_parts() || !await_end()) return Start::refused;
   // In this order: a change that begins now either is seen here, or tells the new thread to end.
   thread.is_to_end = false;
   if (thread.changes.load(std::memory_order_seq_cst) != 0) return Start::put_off;
