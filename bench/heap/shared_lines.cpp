@@ -6,13 +6,13 @@
 // own (line 2 x thread of the own data before, the next after), so that a trace of all accesses, as
 // valgrind's lackey writes it, can be cut into turns. The blocks are not written: what a program does to them
 // is not the heap's.
-//   pairs      32 pairs of malloc and free, sizes to 512 bytes
-//   own        32 blocks of the thread's 64 are freed and made again, sizes to 8 KiB
-//   next       32 blocks are made; those that the thread before made are freed
-//   any        32 of 64 x THREADS common blocks are freed and made again, whoever made them
+//   pairs      16 pairs of malloc and free, sizes to 512 bytes
+//   own        16 blocks of the thread's 64 are freed and made again, sizes to 8 KiB
+//   next       16 blocks are made; those that the thread before made are freed
+//   any        16 of 64 x THREADS common blocks are freed and made again, whoever made them
 //   large      4 pairs of 256 KiB
-//   growing    a buffer grows from 64 bytes to 64 KiB by realloc, and is freed
-//   comes      a thread begins, makes and frees 32 blocks, and ends; its turn is all of its life
+//   growing    a buffer grows from 64 bytes to 16 KiB by realloc, and is freed
+//   comes      a thread begins, makes and frees 16 blocks, and ends; its turn is all of its life
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr unsigned most_threads = 128;
 constexpr unsigned kept_blocks = 64;
-constexpr unsigned blocks_of_a_turn = 32;
+constexpr unsigned blocks_of_a_turn = 16;
 
 struct alignas(64) Marker {
   volatile std::uint64_t stored;
@@ -87,14 +87,14 @@ void work(unsigned thread) {
     for (unsigned block = 0; block < 4; ++block) std::free(std::malloc(std::size_t{256} << 10));
   } else if (load == "growing") {
     void* buffer = nullptr;
-    for (std::size_t bytes = 64; bytes <= std::size_t{64} << 10; bytes *= 2) {
+    for (std::size_t bytes = 64; bytes <= std::size_t{16} << 10; bytes *= 2) {
       buffer = std::realloc(buffer, bytes);
     }
     std::free(buffer);
   }
 }
 
-unsigned calls_of_a_turn() { return load == "large" ? 8 : load == "growing" ? 12 : 2 * blocks_of_a_turn; }
+unsigned calls_of_a_turn() { return load == "large" ? 8 : load == "growing" ? 10 : 2 * blocks_of_a_turn; }
 
 void marked(unsigned thread) {
   own.markers[std::size_t{2} * thread].stored = 1;
