@@ -101,6 +101,20 @@ def row_of(name: str, case: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _measured_later(document: Mapping[str, Any]) -> list[str]:
+    """The cases that were added at another revision, each with its own."""
+    revision = document["sources"]["revision"]
+    others: dict[str, list[str]] = {}
+    for name, case in document["cases"].items():
+        if case.get("revision", revision) != revision:
+            others.setdefault(case["revision"], []).append(name)
+    return [
+        text
+        for other, names in others.items()
+        for text in (f"Measured at revision {other}, on a busy machine: {', '.join(names)}.", "")
+    ]
+
+
 def render() -> str:
     document = documents.read("judged")
     cases = document["cases"]
@@ -117,6 +131,7 @@ def render() -> str:
         "",
         documents.said([document]),
         "",
+        *_measured_later(document),
         f"{len(cases)} programs: {counts}.",
         "",
         *markdown.table(

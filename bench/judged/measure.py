@@ -165,6 +165,7 @@ def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str,
         ]
     found: dict[str, Any] = {"said": said, "rule": case.rule, "before": [], "after": {}}
     found["load_average"] = os.getloadavg()[0]
+    found["revision"] = sources.stamp("judged")["revision"]
     for _ in range(options.runs if tries else 0):
         found["before"].append(run(line, plain, folder, case.figure))
         for name, other, environment in tries:

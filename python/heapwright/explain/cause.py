@@ -288,9 +288,11 @@ def _move_change(source: _Source) -> str:
 
 
 def _judged(report: Report, remedy: Remedy) -> Remedy:
-    """With what a replay measured of it: memory at the scan, where that was asked for."""
+    """With what a replay measured of it: memory at the scan, where that was asked for. Less time alone is no
+    less memory."""
     figures = report.replayed.get(remedy.replay_change or remedy.what, ())
-    asked = replayed.at_scan(replayed.records(figures))
+    at_scan = replayed.at_scan(replayed.records(figures))
+    asked = [one for one in at_scan if one["unit"] == "bytes" or one["verdict"] != "better"]
     judged = replayed.judgement(asked, 0, remedy.bytes or 0, report.base_ns)
     return remedy._replace(replayed=figures, judged=judged)
 
