@@ -30,7 +30,8 @@ ContextSums sums_of(const CallTable& table) noexcept {
   ContextSums sums{.requested_bytes = table.requested_bytes,
                    .usable_bytes = table.usable_bytes,
                    .timed_calls = table.making.calls + table.releasing.calls,
-                   .timed_ns = table.making.ns + table.releasing.ns};
+                   .timed_ns = table.making.ns + table.releasing.ns,
+                   .released_bytes = table.released_bytes};
   constexpr auto first_release = static_cast<std::size_t>(counters::Function::free_);
   for (std::size_t function = 0; function < counters::function_count; ++function) {
     sums.calls += table.calls[function];
@@ -136,6 +137,7 @@ void add_to_context(ThreadContext& context, const CallTable& table) noexcept {
   add(row->sums.usable_bytes, now.usable_bytes - since.usable_bytes);
   add(row->sums.timed_calls, now.timed_calls - since.timed_calls);
   add(row->sums.timed_ns, now.timed_ns - since.timed_ns);
+  add(row->sums.released_bytes, now.released_bytes - since.released_bytes);
 }
 
 void begin_context(ThreadContext& context, const CallTable& table, counters::CountedPage& page,

@@ -10,7 +10,7 @@
 
 namespace heapwright::counters {
 
-inline constexpr std::uint32_t contexts_section_version = 1;
+inline constexpr std::uint32_t contexts_section_version = 2;  // 1: without released_bytes
 // The first row is for all contexts that come when the others are taken.
 inline constexpr std::size_t context_rows = 256;
 inline constexpr std::size_t context_name_bytes = 120;  // the rest is cut off
@@ -29,7 +29,8 @@ struct ContextSums {
   std::uint64_t requested_bytes;
   std::uint64_t usable_bytes;
   std::uint64_t timed_calls;
-  std::uint64_t timed_ns;  // CPU time of these
+  std::uint64_t timed_ns;        // CPU time of these
+  std::uint64_t released_bytes;  // usable, of blocks released in it, whoever made them
 };
 
 // Rows do not cross pages of the kernel's.

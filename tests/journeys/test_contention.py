@@ -82,7 +82,8 @@ def test_an_uncontended_heap_never_is(loops: int, preload: str) -> None:
     with busy(loops), two_threads(str(library) + preload, HEAPWRIGHT_HEAP_COUNTERS="1") as process:
         rows = [look(process) for _ in range(4)]
     assert not any(row["is_contended"] for row in rows), rows
-    assert rows[-1]["is_contended"] is False
+    if preload:
+        assert rows[-1]["is_contended"] is False, "our heap counts its collisions"
     assert rows[-1]["live_bytes"] > 0
     # A timed call that was stopped may be among them.
     assert sum(row["lost_ns_per_s"] for row in rows) < 0.1e9, rows
@@ -97,7 +98,7 @@ def test_attached_counting_says_the_same(loops: int) -> None:
         attached.end()
         beside.end()
     assert row["is_contended"] or loops, row
-    assert uncontended["is_contended"] is False, uncontended
+    assert not uncontended["is_contended"], uncontended
 
 
 def test_collisions_agree_with_the_kernels_count() -> None:

@@ -59,6 +59,31 @@ def test_calls_of_threads_belong_to_the_innermost_context(record: Record) -> Non
     assert all(times[name] > 0 for name in SERVED)
 
 
+def test_one_context_alone_answers_each_question_by_site(record: Record) -> None:
+    path = whole(record("contexts", "serve"))
+
+    def volume(*names: str) -> int:
+        options = [option for name in names for option in ("--context", name)]
+        line = [command, "explain", path, "--json", "--question", "volume", *options]
+        said = subprocess.run([str(part) for part in line], check=True, capture_output=True, timeout=120)
+        sites = json.loads(said.stdout)["questions"]["volume"]["sites"]
+        assert all(site["name"] not in SERVED for site in sites), "sites, not contexts"
+        return sum(site["bytes"] for site in sites)
+
+    assert volume("GET /cart") == SERVED["GET /cart"][1]
+    assert volume("GET /cart", "auth") == SERVED["GET /cart"][1] + SERVED["auth"][1]
+    assert volume(NONE) + volume(*SERVED) == volume()
+    folded = [command, "export", path, "--to", "folded", "--measure", "bytes", "--context", "auth", "-o", "-"]
+    said = subprocess.run(
+        list(map(str, folded)), check=True, capture_output=True, timeout=120
+    ).stdout.decode()
+    assert sum(int(line.rpartition(" ")[2]) for line in said.splitlines()) == SERVED["auth"][1]
+    wrong = [command, "explain", path, "--context", "GET /crat"]
+    refused = subprocess.run(list(map(str, wrong)), check=False, capture_output=True, timeout=120)
+    assert refused.returncode == 2
+    assert b"did you mean GET /cart?" in refused.stderr
+
+
 @pytest.mark.parametrize("options", [["--no-stacks"], ["--sample", "16"], ["--no-durations"]])
 def test_other_ways_of_recording_have_contexts(record: Record, options: list[str]) -> None:
     recording = record("contexts", "serve", options=options)
@@ -263,6 +288,11 @@ def test_counters_agree_with_the_recording() -> None:
         of[1] for of in SERVED.values()
     )
     assert sum(row["timed_calls"] for row in process["contexts"]) > 0
+    net = {row["context"]: row["net_bytes"] for row in process["contexts"]}
+    # All three sizes have the same usable one; "auth" also frees the request's block, which its endpoint made.
+    (auth,) = (row for row in process["contexts"] if row["context"] == "auth")
+    usable = auth["usable_bytes"] // (3 * CALLS)
+    assert (net["auth"], net["GET /cart"]) == (-3 * CALLS * usable, (CALLS + 4) * usable)
 
 
 def test_counters_of_forks_of_many_names_and_of_ends_inside() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import command, end_still_running, read_trace
-from counting import ask, checked, environment, folder, parent_of
+from counting import Running, ask, checked, environment, folder, parent_of
 from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 from serving import Served, served, until
 
@@ -188,6 +188,13 @@ def test_serve_gives_pprof_and_otlp(served: Served, tmp_path: Path) -> None:
     assert held == pytest.approx(KEPT_BYTES, rel=0.4)
     with pytest.raises(urllib.error.HTTPError, match="404"):
         served.get(f"/debug/pprof/heap?pid={os.getpid()}")
+
+
+def test_serve_gives_the_sums_of_a_process_without_samples(served: Served) -> None:
+    running = Running("cat")
+    address = served.address.replace("/metrics", f"/debug/otlp/heap?pid={running.process.pid}")
+    assert live_by_otlp(address) > 0
+    running.end()
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,23 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def check_contexts(trace: Trace, wanted: Sequence[str]) -> None:
+    """InputError: the program named none of this name. Reads the trace's symbols."""
+    known = trace.contexts() if wanted else []
+    if wanted and not known:
+        raise InputError(
+            f"--context {wanted[0]}: the program named no context (heapwright/annotate.h), "
+            "or its recorder was attached"
+        )
+    for name in wanted:
+        if name not in known:
+            import difflib  # only for error messages
+
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "explain --by context lists them"
+            raise InputError(f"--context {name} matches none of the {len(known) - 1} contexts; {hint}")
+
+
 def since_start(trace: Trace, moment_ns: int) -> int:
     """What parse_moment read, in nanoseconds since the recording's start."""
     return moment_ns if moment_ns >= 0 else max(0, trace.end.time_ns + moment_ns)
@@ -109,6 +126,7 @@ def make_filter(
     site: str = "",
     library: str = "",
     through: str = "",
+    contexts: Sequence[str] | None = None,
 ) -> Filter:
     """Builds a filter from the options; None or "" = not given."""
     chosen = Filter(
@@ -120,6 +138,7 @@ def make_filter(
         site=checked_pattern("--site", site),
         library=checked_pattern("--library", library),
         through=checked_pattern("--through", through),
+        contexts=tuple(contexts or ()),
     )
     if chosen.from_ns >= chosen.to_ns:
         raise InputError("--from must be before --until")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -193,7 +194,7 @@ def _print(document: dict[str, Any], kept_of: int, wide: bool) -> None:
 
 
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:
-    counted = Counted(page, True)
+    counted = Counted(page, True, seen_ns=time.monotonic_ns())
     if as_json:
         print_json(make_document([counted]))
         return

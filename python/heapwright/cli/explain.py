@@ -79,7 +79,7 @@ Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums:
 MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out smaller branches of the tree.")]
 
 
-_FILTERS = ("from_", "until", "thread", "min_block", "max_block", "site", "library", "through")
+_FILTERS = ("from_", "until", "thread", "min_block", "max_block", "site", "library", "through", "contexts")
 
 Browse = Annotated[
     bool, typer.Option("--browse", help="Open the call trees on the terminal, with keys; ? lists them.")
@@ -147,6 +147,7 @@ def explain(
     site: options.SitePattern = "",
     library: options.Library = "",
     through: options.Through = "",
+    contexts: options.Contexts = None,
     suppressions: Suppressions = None,
     memory_limit: MemoryLimit = None,
     at: At = None,

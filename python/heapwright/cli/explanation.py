@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import check_answered, one_of, since_start
+from heapwright.cli.arguments import check_answered, check_contexts, one_of, since_start
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
@@ -242,6 +242,7 @@ def explain_trace_as_data(
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
+    check_contexts(trace, chosen.contexts)
     if not chosen.site and not chosen.library and not chosen.through:
         return
     if chosen.through and not any(trace.stacks_chosen(Filter(through=chosen.through), sites)):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from heapwright.cli import options
-from heapwright.cli.arguments import check_answered, make_filter, one_of, open_trace
+from heapwright.cli.arguments import check_answered, check_contexts, make_filter, one_of, open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
@@ -73,6 +73,7 @@ def export(
     thread: options.Threads = None,
     site: options.SitePattern = "",
     library: options.Library = "",
+    contexts: options.Contexts = None,
     debug_root: options.DebugRoot = None,
     anonymize: Anonymize = False,
     fleet: Fleet = None,
@@ -87,7 +88,7 @@ def export(
     For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet;
     or as a trace with embedded symbol names, to read on another machine.
     """
-    filters = from_ is not None or until is not None or thread or site or library
+    filters = from_ is not None or until is not None or thread or site or library or contexts
     if one_of("format", to, (*FORMATS, "trace")) == "trace":
         of_others = {"--measure": measure, "--table": table, "--fleet": fleet, "a filter": filters}
         of_others |= {"--service": service, "--service-version": service_version, "--check": check or None}
@@ -101,8 +102,7 @@ def export(
         return
     if service or service_version or check:
         raise InputError("--service, --service-version and --check need --fleet DIR")
-    table = _checked_table(to, form, table)
-    trace = open_trace(file, debug_root)
+    table, trace = _checked_table(to, form, table), open_trace(file, debug_root)
     check_answered(trace, measure)
     if form.unsampled and trace.metadata.sample_mean_bytes:
         raise InputError(f"--to {to}: not available from samples: {form.unsampled}; use pprof")
@@ -113,8 +113,8 @@ def export(
         raise InputError(f"{target} is the trace itself; name another file with --output")
     if json and is_stdout(target):
         raise InputError("--json and --output - both write to standard output; name a file with --output")
-    chosen = make_filter(trace, from_, until, thread, site=site, library=library)
-    trace = _with_symbols(trace, anonymize)
+    chosen = make_filter(trace, from_, until, thread, site=site, library=library, contexts=contexts)
+    trace = _with_symbols(trace, anonymize, chosen.contexts)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
             raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
@@ -131,9 +131,10 @@ def _about(trace: Trace, form: Format, table: str) -> str:
     return forgotten_in_words(trace.metadata.forgotten_before_ns)
 
 
-def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
+def _with_symbols(trace: Trace, anonymize: bool, contexts: Sequence[str]) -> Trace:
     with progress("reading symbols") as report:
         trace.symbols(report)
+    check_contexts(trace, contexts)
     if not anonymize:
         return trace
     from heapwright.model.anonymous import AnonymousTrace  # rarely needed

@@ -102,6 +102,14 @@ Through = Annotated[
     str,
     typer.Option(metavar="REGEX", help="Only calls whose backtrace has a matching function or file:line."),
 ]
+Contexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="Only calls in this context, as the program named it (heapwright/annotate.h). Repeatable.",
+    ),
+]
 SiteDepth = Annotated[int, typer.Option(metavar="N", help="Number of frames that identify a call site.")]
 FullStacks = Annotated[
     bool, typer.Option("--full-stacks", help="Treat every call stack as a separate site, and print it whole.")

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "heapwright.serve/1"
 _PORT = 9776
+_BETWEEN_S = 0.25
 # How often pages of ended processes are taken.
 _TAKE_S = 1.0
 _ENDINGS = {signal.SIGINT, signal.SIGTERM}
@@ -66,6 +68,8 @@ def serve(
     registry = client.CollectorRegistry()
     registry.register(ProcessCollector(watch))
     if once:
+        watch.look()
+        time.sleep(_BETWEEN_S)  # what was seen between two looks tells more of contention
         sys.stdout.write(client.generate_latest(registry).decode())
         return
     server = _listen(host, port, name or [], registry)

@@ -43,6 +43,9 @@ def _condition(trace: Trace, chosen: Filter) -> str:
         parts.append(f"begin_ns < {chosen.to_ns}")
     if chosen.threads:
         parts.append(_is_one_of("thread", chosen.threads))
+    if chosen.contexts:
+        stacks = trace.stacks_chosen(Filter(contexts=chosen.contexts))
+        parts.append(_is_one_of("stack", [stack for stack, wanted in enumerate(stacks) if wanted]))
     is_chosen = trace.sites_chosen(chosen, None)
     if is_chosen:
         parts.append(_is_one_of("site", [site for site, wanted in enumerate(is_chosen) if wanted]))

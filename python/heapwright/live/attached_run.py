@@ -17,6 +17,7 @@ from heapwright.live.counted_run import Counted, images_of
 from heapwright.live.outside import Courses
 from heapwright.live.page import Page, PageError, read_page
 from heapwright.live.processes import is_alive
+from heapwright.live.switches import SwitchLooks
 
 _MARK = "heapwright: "
 # How often its memory is looked at.
@@ -45,6 +46,8 @@ class AttachedRun:
         self._path = Path(self.attached["page"])
         self.detached: dict[str, Any] = {}
         self._courses = Courses(is_whole=True)
+        self._switches = SwitchLooks(keeps=True)
+        self._seen_ns = 0
 
     def _next_line(self) -> dict[str, Any]:
         assert self._attacher.stdout is not None
@@ -109,7 +112,10 @@ class AttachedRun:
 
     def _look_at_memory(self) -> None:
         with suppress(PageError):
-            self._courses.look(time.monotonic_ns(), images_of([self._read()]))
+            now_ns, images = time.monotonic_ns(), images_of([self._read()])
+            self._courses.look(now_ns, images)
+            self._switches.look(now_ns, images)
+            self._seen_ns = now_ns
 
     def elapsed_ns(self) -> int:
         """Time since the attachment."""
@@ -124,7 +130,7 @@ class AttachedRun:
         page = self._read()
         (image,) = images_of([page]) or ((page.process, 0),)
         is_running = is_alive(page.process, page.process_start_ticks)
-        return [Counted(page, is_running, self._courses.of(*image))]
+        return [Counted(page, is_running, self._courses.of(*image), self._switches.of(*image), self._seen_ns)]
 
     def take(self) -> Counted:
         """The last values; removes the file."""

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heapwright.live.page import Page, PageError
 from heapwright.live.pages import Found, find_pages
 from heapwright.live.processes import find_by_name, find_process, may_be_process
 
+# So many ids are listed where several processes have a name.
+_MOST_LISTED = 12
 _HOW = "start it with heapwright count -- PROGRAM, or see heapwright count --pid"
 
 
@@ -20,11 +24,12 @@ def name_of(page: Page) -> str:
 
 def pages_called(wanted: str) -> list[Page]:
     """The pages of the processes with this id or name."""
-    return _called(wanted, find_pages())
+    return called_so(wanted, find_pages())
 
 
-def _called(wanted: str, found: Found) -> list[Page]:
-    """By their own name, else by the kernel's, which programs change and which has 15 letters at most."""
+def called_so(wanted: str, found: Found) -> list[Page]:
+    """Of these the pages of processes with this id or name: by their own name, else by the kernel's, which
+    programs change and which has 15 letters at most."""
     same = [page for page in found.pages if wanted in (str(page.process), name_of(page))]
     return same or [page for page in found.pages if _kernels_name(page.process) == wanted[:15]]
 
@@ -37,10 +42,10 @@ def _kernels_name(number: int) -> str:
 def choose(wanted: str) -> Page:
     """The page of one living process, preferably that of calls. PageError: there is none, or several."""
     found = find_pages()
-    same = _called(wanted, found)
+    same = called_so(wanted, found)
     ids = sorted({page.process for page in same})
     if len(ids) > 1:
-        raise PageError(f"{len(ids)} processes are called {wanted}; give an id: {ids[0]}, {ids[1]} …")
+        raise several(wanted, ids)
     if same:
         return max(same, key=lambda page: page.calls is not None)
     of_it = [problem for problem in found.problems if f"-{wanted}." in problem or f"-{wanted} " in problem]
@@ -56,6 +61,12 @@ def choose(wanted: str) -> Page:
     raise PageError(f"{wanted} has no counters; {_HOW}")
 
 
+def several(wanted: str, processes: Sequence[int]) -> PageError:
+    """What is said where a name is not enough; processes: in order."""
+    listed = ", ".join(map(str, processes[:_MOST_LISTED])) + (" …" if len(processes) > _MOST_LISTED else "")
+    return PageError(f"{len(processes)} processes are called {wanted}; give an id: {listed}")
+
+
 def page_or_process(wanted: str) -> Page | int:
     """The page of a counting process, or the id of one that does not count. PageError: there is none."""
     if wanted.isdecimal() and not may_be_process(int(wanted)):
@@ -68,11 +79,7 @@ def page_or_process(wanted: str) -> Page | int:
         if len(processes) == 1:
             return processes[0]
         if len(processes) > 1:
-            listed = ", ".join(map(str, processes[:3]))
-            raise PageError(
-                f"{len(processes)} processes are called {wanted}; give an id: {listed}"
-                + (" …" if len(processes) > 3 else "")
-            ) from None
+            raise several(wanted, processes) from None
         raise
     # The attacher may have been killed: attaching again ends that, or is refused.
     return page.process if page.calls is None or page.calls.is_attached else page

@@ -19,6 +19,8 @@ _LEAST_WAITS = 2
 _LEAST_LOST = 1e-3
 # So many waits expected and fewer than the least seen: it has changed.
 _CHANGED_FROM = 9
+# How long a wait may have been where none was seen, at least: asleep and awake again takes up to that.
+_LEAST_WAIT_NS = 100_000
 
 
 class Range(NamedTuple):
@@ -87,24 +89,62 @@ def _squares(bins: tuple[int, ...]) -> float:
     return square + _MORE_OF_THE_SLOWEST * longest
 
 
-def is_contended(lately: Calls, lately_s: float, total: Calls, total_s: float) -> bool | None:
-    """Whether heap calls lose time to locks; None: too few calls were timed.
+class Waits(NamedTuple):
+    """By the kernel's counts, what threads can have lost at most by waiting for anything; None: not known."""
 
-    Few waits lately say nothing where few were to be expected: then its whole life decides.
+    lost_ns_per_s: float | None = None
+    longest_ns: float = 0  # that one waits, once it could go on
+
+
+NO_WAITS = Waits()
+
+
+def is_contended(
+    lately: Calls, lately_s: float, total: Calls, total_s: float, waits: Waits = NO_WAITS
+) -> bool | None:
+    """Whether heap calls lose time to locks; None: what was seen does not tell.
+
+    Few waits lately say nothing where few were to be expected: then its whole life decides. waits: lately.
     """
     now, ever = estimate(lately), estimate(total)
     if ever is None:
         return None
     if now is None:
-        return _is_much(ever, total_s)
+        now, lately, lately_s = ever, total, total_s
     timed = (lately.making.calls + lately.releasing.calls) / (total.making.calls + total.releasing.calls)
     has_changed = now.waits < _LEAST_WAITS and ever.waits * timed >= _CHANGED_FROM
-    return _is_much(now, lately_s) or (not has_changed and _is_much(ever, total_s))
+    if _is_much(now, lately_s) or (not has_changed and _is_much(ever, total_s)):
+        return True
+    is_short = lately.lock_waits.calls >= _LEAST_WAITS  # the sample tells how much is lost
+    if is_short or total.threads_begun <= 1:
+        return False
+    if waits.lost_ns_per_s is not None and waits.lost_ns_per_s / 1e9 < _LEAST_LOST:
+        return False
+    # Collisions come in bursts beside other work, so a look without one does not show that they ended.
+    has_begun = now.waits > 0 and lately is not total
+    if has_changed or has_begun or not _is_bounded(ever, total, total_s, waits.longest_ns):
+        return None
+    return False
+
+
+def is_undecided(total: Calls, total_s: float) -> bool:
+    """Whether only the kernel's counts can tell that calls do not wait, or do no more."""
+    return estimate(total) is not None and is_contended(total, total_s, total, total_s) is not False
 
 
 def _is_much(found: Contention, took_s: float) -> bool:
     lost_ns = max(found.lost_ns.value, found.seen_ns)
     return found.waits >= _LEAST_WAITS and lost_ns / 1e9 >= _LEAST_LOST * took_s
+
+
+def _is_bounded(found: Contention, calls: Calls, took_s: float, longest_ns: float) -> bool:
+    """Whether unseen collisions would not matter if they took as long as calls were off the processor for
+    whatever reason: beside other work, whoever waits waits longer."""
+    assert found.collisions.high is not None
+    off_calls = calls.making.waited_calls + calls.releasing.waited_calls
+    off_ns = calls.making.waited_ns + calls.releasing.waited_ns
+    wait_ns = max(_LEAST_WAIT_NS, longest_ns, off_ns / off_calls if off_calls else 0)
+    return found.collisions.high / took_s * wait_ns / 1e9 < _LEAST_LOST
 
 
 class Rates(NamedTuple):
@@ -128,6 +168,13 @@ def estimated_rates(calls: Calls, took_s: float) -> Rates:
     return Rates(*(None if value is None else round(value / took_s, 1) for value in values))
 
 
+def is_contended_as_counted(earlier: HeapFigures | None, later: HeapFigures, took_s: float) -> bool:
+    """Of our own heap, which counts each. earlier: None, since it began."""
+    waits = later.contended - (earlier.contended if earlier else 0)
+    lost_ns = later.wait_ns - (earlier.wait_ns if earlier else 0)
+    return waits >= _LEAST_WAITS and lost_ns / 1e9 >= _LEAST_LOST * took_s
+
+
 def counted_rates(earlier: HeapFigures, later: HeapFigures, took_s: float) -> Rates:
     """Of our own heap, which counts each: the interval is one value."""
     collisions = round((later.contended - earlier.contended) / took_s, 1)
@@ -146,12 +193,20 @@ class Sums(NamedTuple):
     lost_high_ns: int | None = None
     preempted_ns: int | None = None
     other_ns: int | None = None
+    is_contended: bool | None = None
+
+
+def describe_counted(heap: HeapFigures) -> dict[str, Any]:
+    """Of describe() what our own heap counts: the intervals are one value."""
+    counted, lost_ns = heap.contended, heap.wait_ns
+    return Sums(counted, counted, counted, lost_ns, lost_ns, lost_ns)._asdict()
 
 
 def describe(calls: Calls) -> dict[str, Any]:
-    """Sums for count's document."""
+    """Sums for count's document; the verdict is put in by whoever knows for how long it counted."""
     found = estimate(calls)
     if found is None:
         return Sums()._asdict()
     values = (*found.collisions, *found.lost_ns, found.preempted_ns, found.other_ns)
-    return Sums(*(None if value is None else round(value) for value in values))._asdict()
+    whole = [None if value is None else round(value) for value in values]
+    return dict(zip(Sums._fields, (*whole, None), strict=True))

@@ -10,19 +10,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
 from heapwright.live import kept_samples, profiles
+from heapwright.live.contention import NO_WAITS, Waits
 from heapwright.live.layout import PAGE_OF_CALLS_BYTES
 from heapwright.live.outside import Courses
-from heapwright.live.page import Calls, Page
-from heapwright.live.pages import FOLDER, ended_pages_kept_for, is_living, pages_kept_for, take
+from heapwright.live.page import Calls, HeapFigures, Page
+from heapwright.live.pages import FOLDER, ended_pages_kept_for, heap_of, is_living, pages_kept_for, take
 from heapwright.live.processes import find_process
 from heapwright.live.sampling import Sampling
+from heapwright.live.switches import SwitchLooks
 from heapwright.live.uncounted import LOOK_S, Uncounted
 
 # How often pages of ended processes are collected: a long build must not fill /dev/shm.
@@ -40,6 +42,9 @@ class Counted(NamedTuple):
     page: Page
     is_running: bool
     memory: dict[str, Any] | None = None  # as Courses.of has it; None: nobody looked
+    waits: Waits = NO_WAITS
+    seen_ns: int = 0  # when it was last seen to run; 0: never
+    heap: HeapFigures | None = None  # of our own heap, at that time
 
 
 class CountedRun:
@@ -59,6 +64,9 @@ class CountedRun:
         self._ended: list[Page] = []
         self._takes = 0
         self._courses = Courses(is_whole=True)
+        self._switches = SwitchLooks(keeps=True)
+        self._seen_ns: dict[tuple[int, int], int] = {}
+        self._heaps: dict[tuple[int, int], HeapFigures] = {}
         self._sampling = sampling
         self._killed_by = 0
         self._terminating: list[int] = []
@@ -129,10 +137,17 @@ class CountedRun:
                 dumper.look(living)
             if is_due:
                 collect_s = time.monotonic() + _COLLECT_S
-                self._courses.look(time.monotonic_ns(), images_of(living))
+                self._look(images_of(living))
             if interval_s and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)
+
+    def _look(self, living: Mapping[tuple[int, int], Calls | None]) -> None:
+        now_ns = time.monotonic_ns()
+        self._courses.look(now_ns, living)
+        self._switches.look(now_ns, living)
+        self._seen_ns |= dict.fromkeys(living, now_ns)
+        self._heaps |= {image: heap for image in living if (heap := heap_of(image[0]))}
 
     @contextmanager
     def _passing_signals_on(self) -> Iterator[None]:
@@ -192,8 +207,10 @@ class CountedRun:
         return sorted(found, key=lambda counted: counted.page.calls.started_ns if counted.page.calls else 0)
 
     def _counted(self, page: Page, is_running: bool) -> Counted:
-        started_ns = page.calls.started_ns if page.calls else 0
-        return Counted(page, is_running, self._courses.of(page.process, started_ns))
+        image = (page.process, page.calls.started_ns if page.calls else 0)
+        seen_ns = time.monotonic_ns() if is_running else self._seen_ns.get(image, 0)
+        memory, waits = self._courses.of(*image), self._switches.of(*image)
+        return Counted(page, is_running, memory, waits, seen_ns, self._heaps.get(image))
 
 
 def _has_inside(collector: Sequence[str], command: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from heapwright.live import contention, figures
 from heapwright.live.counted_run import Counted
 from heapwright.live.layout import FUNCTIONS, MAKING, RELEASING
 from heapwright.live.memory_columns import MEMORY
-from heapwright.live.page import Calls
+from heapwright.live.page import Calls, HeapFigures
 from heapwright.report.columns import Column, Many, Record, record
 
 SCHEMA = "heapwright.count/1"
@@ -48,7 +48,11 @@ TIMING = (
     Column("waited_ns", "maybe", about="Time off the CPU, not in time_ns. " + _ESTIMATED),
 )
 CONTENTION = (
-    Column("collisions", "maybe", about="Calls that waited for a lock. " + _ESTIMATED),
+    Column(
+        "collisions",
+        "maybe",
+        about="Calls that waited for a lock; libheapwright.so counts them itself. " + _ESTIMATED,
+    ),
     Column("collisions_low", "maybe", about="The 95 % interval."),
     Column("collisions_high", "maybe"),
     Column("lost_ns", "maybe", about="Time off the CPU in these, summed over threads. " + _ESTIMATED),
@@ -56,6 +60,12 @@ CONTENTION = (
     Column("lost_high_ns", "maybe", about="Null: no wait was seen, so its length is not known."),
     Column("preempted_ns", "maybe", about="Time in which the kernel had taken the CPU. " + _ESTIMATED),
     Column("other_ns", "maybe", about="Time off the CPU for another reason. " + _ESTIMATED),
+    Column(
+        "is_contended",
+        "maybe_flag",
+        about="Whether locks cost heap calls more than 1 ms per second, in all the time that was counted; "
+        "of a program: one of its images. Null: what was seen does not tell.",
+    ),
 )
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
 CONTEXT = (
@@ -64,6 +74,12 @@ CONTEXT = (
     Column("made", about="Of these, those that allocate."),
     Column("requested_bytes"),
     Column("usable_bytes", "maybe"),
+    Column(
+        "net_bytes",
+        "maybe_signed",
+        about="usable_bytes less those of blocks released in it, whoever made them: its live bytes where it "
+        "releases its own.",
+    ),
     Column("timed_calls"),
     Column("time_ns", "maybe", about="CPU time. " + _ESTIMATED),
 )
@@ -157,16 +173,39 @@ DOCUMENT = (
 )
 
 
-def describe_calls(calls: Calls) -> Record:
-    """The totals of one image."""
-    return record(CALLS, calls, {})
+def describe_calls(calls: Calls, is_contended: bool | None = None, heap: HeapFigures | None = None) -> Record:
+    """The totals of one image. heap: what our own heap says of it, where that is what it uses."""
+    found = record(CALLS, calls, {})
+    if heap:
+        exact = contention.describe_counted(heap)
+        found["contention"] |= {name: value for name, value in exact.items() if value is not None}
+    found["contention"]["is_contended"] = is_contended
+    return found
 
 
 def describe(counted: Counted) -> Record:
     """The same, and which image it is."""
     calls = counted.page.calls
     assert calls is not None
-    return record(IMAGE, counted, {}) | describe_calls(calls)
+    return record(IMAGE, counted, {}) | describe_calls(calls, _is_contended(counted), counted.heap)
+
+
+def _is_contended(counted: Counted) -> bool | None:
+    calls = counted.page.calls
+    assert calls is not None
+    end_ns = calls.ended_ns or counted.seen_ns
+    took_s = (end_ns - calls.started_ns) / 1e9
+    if took_s <= 0:
+        return None
+    if counted.heap:
+        return contention.is_contended_as_counted(None, counted.heap, took_s)
+    return contention.is_contended(calls, took_s, calls, took_s, counted.waits)
+
+
+def _is_any_contended(images: Sequence[Counted]) -> bool | None:
+    """None: of some it is not known, and none of the others is."""
+    verdicts = {_is_contended(one) for one in images}
+    return True if True in verdicts else None if None in verdicts else False
 
 
 def describe_programs(all_counted: Sequence[Counted]) -> list[Record]:
@@ -177,7 +216,9 @@ def describe_programs(all_counted: Sequence[Counted]) -> list[Record]:
         images.setdefault(counted.page.calls.program, []).append(counted)
     programs = [
         record(IMAGES, own, {})
-        | describe_calls(figures.total([one.page.calls for one in own if one.page.calls]))
+        | describe_calls(
+            figures.total([one.page.calls for one in own if one.page.calls]), _is_any_contended(own)
+        )
         for own in images.values()
     ]
     return sorted(programs, key=lambda program: -sum(program["calls"].values()))

@@ -130,6 +130,7 @@ def context_rows(calls: Calls) -> list[dict[str, Any]]:
         calls.usable_bytes,
         calls.making.calls + calls.releasing.calls,
         calls.making.ns + calls.releasing.ns,
+        calls.released_bytes,
     )
     in_any = map(sum, zip(*named.values(), strict=True))
     rest = ContextCalls(*(max(0, whole - part) for whole, part in zip(all_of, in_any, strict=True)))
@@ -145,6 +146,7 @@ def _context_row(name: str, context: ContextCalls, calls: Calls) -> dict[str, An
         "made": context.made,
         "requested_bytes": context.requested_bytes,
         "usable_bytes": None if calls.has_unknown_usable else context.usable_bytes,
+        "net_bytes": None if calls.has_unknown_usable else context.usable_bytes - context.released_bytes,
         "timed_calls": timed,
         "time_ns": round(context.timed_ns / timed * context.calls) if timed >= LEAST_TIMED else None,
     }
@@ -210,7 +212,7 @@ def _combined(some: Calls, other: Calls, combine: _Combine) -> Calls:
     )
 
 
-_NO_CALLS = ContextCalls(0, 0, 0, 0, 0, 0)
+_NO_CALLS = ContextCalls(0, 0, 0, 0, 0, 0, 0)
 
 
 def _combined_contexts(

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from heapwright.live.choice import choose, name_of, pages_called
+from heapwright.live.choice import choose, name_of, pages_called, several
 from heapwright.live.page import Page, PageError
 from heapwright.live.pages import FOLDER
 from heapwright.live.processes import find_by_name, find_process
@@ -66,9 +66,7 @@ def samples_of(wanted: str) -> Samples:
         living = sorted({page.process for page in pages_called(wanted) if page.process in sampled})
         living = living or [process for process in find_by_name(wanted) if process in sampled]
     if len(living) > 1:
-        raise PageError(
-            f"{len(living)} processes are called {wanted}; give an id: {living[0]}, {living[1]} …"
-        )
+        raise several(wanted, living)
     if living:
         return Samples(living[0])
     for path, _ in _kept():

@@ -66,6 +66,7 @@ class ContextCalls(NamedTuple):
     usable_bytes: int
     timed_calls: int
     timed_ns: int
+    released_bytes: int  # of blocks released in it, whoever made them
 
 
 def added(some: ContextCalls, more: ContextCalls) -> ContextCalls:

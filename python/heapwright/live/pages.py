@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.live import collecting
-from heapwright.live.page import GonePageError, Page, PageError, UnfinishedPageError, read_keeper, read_page
+from heapwright.live.page import (
+    GonePageError,
+    HeapFigures,
+    Page,
+    PageError,
+    UnfinishedPageError,
+    read_keeper,
+    read_page,
+)
 from heapwright.live.processes import has_mapped, is_alive, listed_processes
 
 FOLDER = Path("/dev/shm")
@@ -54,6 +62,18 @@ def find_pages(most_seconds: float = math.inf, takes: Callable[[Page], object] |
         _remove_ended(
             ended, min(ends_s, time.monotonic() + (_MOST_TAKING_S if takes else _MOST_REMOVING_S)), takes
         )
+    return found
+
+
+def ended_pages() -> list[Page]:
+    """Those of dead processes that are still there; removes none."""
+    living, found = listed_processes(), []
+    for path, process in _files():
+        with suppress(PageError):
+            if process not in living:
+                page = read_page(str(path))
+                _check_name(page, process)
+                found.append(page)
     return found
 
 
@@ -142,6 +162,15 @@ def pages_kept_for(keeper: int, start_ticks: int) -> list[Page]:
             if page.calls:
                 found.append(page)
     return found
+
+
+def heap_of(process: int) -> HeapFigures | None:
+    """What our own heap says of itself in a living process; None: it has another one."""
+    with suppress(PageError):
+        page = read_page(str(FOLDER / f"heapwright-{process}"))
+        _check_name(page, process)
+        return page.heap
+    return None
 
 
 def take(page: Page, number: int) -> Page | None:

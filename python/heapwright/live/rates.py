@@ -13,6 +13,7 @@ from heapwright.live.layout import FUNCTIONS
 from heapwright.live.outside import Courses
 from heapwright.live.page import Calls, HeapFigures, Page, RemedyFigures
 from heapwright.live.processes import Process, find_process
+from heapwright.live.switches import SwitchLooks
 
 # What rows are sorted by, the largest first.
 SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "anonymous_bytes",
@@ -92,8 +93,10 @@ def images(reading: Reading) -> dict[tuple[int, int], Calls | None]:
     return found
 
 
-def rows(earlier: Reading, later: Reading, sort: str, courses: Courses) -> list[dict[str, Any]]:
-    """One for each process that lives, by the largest. courses: with the later look."""
+def rows(
+    earlier: Reading, later: Reading, sort: str, courses: Courses, switches: SwitchLooks | None = None
+) -> list[dict[str, Any]]:
+    """One for each process that lives, by the largest. courses, switches: with the later look."""
     found = []
     backwards = running_backwards(earlier, later)
     memory = {process: courses.of(process, image) or outside.NOTHING for process, image in images(later)}
@@ -101,6 +104,7 @@ def rows(earlier: Reading, later: Reading, sort: str, courses: Courses) -> list[
         process = find_process(process_id)
         if process is not None:
             row = memory[process_id] | _row(process_id, name, process, earlier, later)
+            row["is_contended"] = verdict(process_id, earlier, later, switches)
             row["anonymous_overhead"] = _share(row["anonymous_bytes"], row["live_bytes"])
             found.append(row | dict.fromkeys(_RATES) if process_id in backwards else row)
     return sorted(found, key=lambda row: (row[sort] is None, -(row[sort] or 0), row["process"]))
@@ -134,8 +138,24 @@ def _row(process_id: int, name: str, process: Process, earlier: Reading, later: 
     calls = lately(process_id, earlier, later)
     if calls is None:
         calls, took_s = new, max(1e-3, (later.time_ns - new.started_ns) / 1e9)
-    total_s = max(1e-3, (later.time_ns - new.started_ns) / 1e9)
-    return row | _of_calls(new, calls, took_s, process, total_s) | exact
+    return row | _of_calls(new, calls, took_s, process) | exact
+
+
+def verdict(process: int, earlier: Reading, later: Reading, switches: SwitchLooks | None) -> bool | None:
+    """Whether locks cost its heap calls time: as our heap counts it, or timed calls tell. None: not known."""
+    is_same = earlier.generations.get(process) == later.generations[process]
+    old_heap, new_heap = earlier.heaps.get(process), later.heaps.get(process)
+    if is_same and old_heap and new_heap:
+        took_s = (later.time_ns - earlier.time_ns) / 1e9
+        return contention.is_contended_as_counted(old_heap, new_heap, took_s)
+    total = later.calls.get(process)
+    if total is None:
+        return None
+    recent = lately(process, earlier, later)
+    total_s = max(1e-3, (later.time_ns - total.started_ns) / 1e9)
+    took_s = total_s if recent is None else (later.time_ns - earlier.time_ns) / 1e9
+    of = switches.of(process, total.started_ns) if switches else contention.NO_WAITS
+    return contention.is_contended(total if recent is None else recent, took_s, total, total_s, of)
 
 
 def _known(rates: contention.Rates) -> dict[str, float | None]:
@@ -169,7 +189,7 @@ _RATES = (
 )
 
 
-def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process, total_s: float) -> dict[str, Any]:
+def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> dict[str, Any]:
     live = figures.live_bytes(total)
     # Few calls lately: the times are of the whole life then.
     timed = recent if recent.making.calls + recent.releasing.calls >= figures.LEAST_TIMED else total
@@ -186,5 +206,4 @@ def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process, tota
         if timed_calls >= figures.LEAST_TIMED
         else None,
         "p99_ns": figures.percentile(bins, 0.99),
-        "is_contended": contention.is_contended(recent, took_s, total, total_s),
     } | contention.estimated_rates(recent, took_s)._asdict()

@@ -21,6 +21,7 @@ _Record = dict[str, Any]
 _SHOWN_ROWS = 20
 _SHOWN_SIZES = 6
 _LEAST_SHOWN = 0.01  # of resident memory
+_VERDICTS = {True: "contended", False: "not contended", None: "not known whether it is contended"}
 
 
 def show_all(document: _Record, console: Console) -> None:
@@ -101,10 +102,11 @@ def show_process(record: _Record, console: Console) -> None:
 
 
 def context_lines(contexts: Sequence[_Record]) -> RenderableType:
-    """What was called in each context that the program named."""
+    """What was called in each context that the program named; net: what it made less what it released."""
     rows = [
         (
             units.size(row["requested_bytes"]),
+            "–" if row["net_bytes"] is None else size(row["net_bytes"], "+"),
             units.count(row["made"]),
             units.count(row["calls"]),
             "–" if row["time_ns"] is None else units.duration(row["time_ns"]),
@@ -112,7 +114,7 @@ def context_lines(contexts: Sequence[_Record]) -> RenderableType:
         )
         for row in contexts[:_SHOWN_ROWS]
     ]
-    shown = Columns(("requested", "blocks", "calls", "in calls", "context"), rows, text_columns=(4,))
+    shown = Columns(("requested", "net", "blocks", "calls", "in calls", "context"), rows, text_columns=(5,))
     if len(contexts) <= _SHOWN_ROWS:
         return shown
     return Group(
@@ -120,8 +122,16 @@ def context_lines(contexts: Sequence[_Record]) -> RenderableType:
     )
 
 
-def process_lines(record: _Record, lately: _Record) -> Pairs:
+def process_lines(record: _Record, lately: _Record) -> RenderableType:
     """Of one process that runs: what it called since the last look, and all it did."""
+    pairs = _process_pairs(record, lately)
+    if not lately.get("contexts"):
+        return pairs
+    title = Text("What it worked for since the last look", style="bold")
+    return Group(pairs, Text(), title, context_lines(lately["contexts"]))
+
+
+def _process_pairs(record: _Record, lately: _Record) -> Pairs:
     calls = {name: count for name, count in lately["calls"].items() if count}
     total = sum(calls.values())
     shares = ", ".join(
@@ -270,15 +280,20 @@ def _off_cpu(waits: _Record) -> Iterator[tuple[str, str]]:
     if waits["collisions"] is None:
         return
     between = f"{units.count(waits['collisions_low'])} to {units.count(waits['collisions_high'])}"
-    if waits["collisions"]:
+    if waits["collisions"] == waits["collisions_high"]:
+        seen = (
+            f"{units.counted(waits['collisions'], 'collision')}, {units.duration(waits['lost_ns'])} lost, "
+            "as the heap counts them"
+        )
+    elif waits["collisions"]:
         lost = f"{units.duration(waits['lost_low_ns'])} to {units.duration(waits['lost_high_ns'])}"
-        yield (
-            "  lock waits",
+        seen = (
             f"about {units.counted(waits['collisions'], 'collision')} ({between}), "
-            f"{units.duration(waits['lost_ns'])} lost ({lost})",
+            f"{units.duration(waits['lost_ns'])} lost ({lost})"
         )
     else:
-        yield "  lock waits", f"none seen, at most {units.counted(waits['collisions_high'], 'collision')}"
+        seen = f"none seen, at most {units.counted(waits['collisions_high'], 'collision')}"
+    yield "  lock waits", f"{_VERDICTS[waits['is_contended']]}: {seen}"
     others = {"without a CPU": waits["preempted_ns"], "otherwise off CPU": waits["other_ns"]}
     if any(others.values()):
         parts = [f"{name} {units.duration(time_ns)}" for name, time_ns in others.items() if time_ns]

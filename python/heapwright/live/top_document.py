@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE, WHILE_READING
+from heapwright.live.document import CALLS, CONTEXT, FUNCTION_CALLS, SIZE, WHILE_READING
 from heapwright.live.growing import GROWING
 from heapwright.live.memory_columns import MEMORY
 from heapwright.report.columns import Column, Many
@@ -52,7 +52,11 @@ ROW = (
     Column("mean_ns", "maybe", about="Of recent timed calls; of the whole lifetime if these are too few."),
     Column("p99_ns", "maybe"),
 )
-LATELY = (Column("calls", FUNCTION_CALLS), Column("sizes", Many(SIZE)))
+LATELY = (
+    Column("calls", FUNCTION_CALLS),
+    Column("sizes", Many(SIZE)),
+    Column("contexts", Many(CONTEXT), about="As those of process, since the last look."),
+)
 REMEDY = (
     Column("remedy", "text", about="As try takes it."),
     Column("made", about="Blocks."),

@@ -178,6 +178,9 @@ class AnonymousTrace(Trace):
         """A name that tells only which allocator it is stays."""
         return function if allocator_of(function) else self._names.hashed("function", function)
 
+    def contexts(self) -> list[str]:
+        return self._named.contexts()
+
     def sites_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
         return self._named.sites_chosen(chosen, sites)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -238,6 +238,20 @@ def contexts_of(frames: Sequence[int], symbols: Symbols) -> dict[int, Location]:
         return {}
     is_context = {frame for frame in set(frames[1:]) - MARKS.keys() if _is_context(symbols.library(frame))}
     return {frame: symbols.locations(frame)[0] for frame in sorted(is_context)}
+
+
+def stacks_in(
+    parents: Sequence[int], frames: Sequence[int], symbols: Symbols, names: Collection[str]
+) -> bytes:
+    """One byte per stack: 1 if its context has one of these names; NO_CONTEXT's: if it is in none."""
+    contexts = contexts_of(frames, symbols)
+    found = stacks_below(
+        parents, frames, [frame for frame, context in contexts.items() if context.function in names]
+    )
+    if NO_CONTEXT.function not in names:
+        return found
+    named = stacks_below(parents, frames, list(contexts))
+    return bytes(is_found | (1 - is_named) for is_found, is_named in zip(found, named, strict=True))
 
 
 def _is_context(library: str) -> bool:

@@ -48,7 +48,8 @@ class Filter(NamedTuple):
 
     threads are Thread.index values (empty = all). site and library are
     regular expressions over the site's text and its library, through over
-    any frame of the call stack.
+    any frame of the call stack. contexts are names as the program gave them
+    (empty = all).
     """
 
     from_ns: int = 0
@@ -59,6 +60,7 @@ class Filter(NamedTuple):
     site: str = ""
     library: str = ""
     through: str = ""
+    contexts: tuple[str, ...] = ()
 
     @property
     def is_everything(self) -> bool:
@@ -400,12 +402,24 @@ class Trace:
     def stacks_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
         """One byte per stack, 1 = passes the filter; empty when no stack is filtered out."""
         by_site = self.sites_chosen(chosen, sites)
-        passes = bytes(map(by_site.__getitem__, self.sites(sites).site_of_stack)) if by_site else b""
-        if not chosen.through:
-            return passes
-        pattern = re.compile(chosen.through)
-        through = self.stacks_with(lambda location: pattern.search(describe(location)) is not None)
-        return bytes(map(min, passes, through)) if passes else through
+        parts = []
+        if by_site:
+            parts.append(bytes(map(by_site.__getitem__, self.sites(sites).site_of_stack)))
+        if chosen.through:
+            pattern = re.compile(chosen.through)
+            parts.append(self.stacks_with(lambda location: pattern.search(describe(location)) is not None))
+        if chosen.contexts:
+            tree = self.stack_columns
+            parts.append(
+                site_groups.stacks_in(tree["parent"], tree["frame"], self.symbols(), chosen.contexts)
+            )
+        return bytes(map(min, *parts)) if len(parts) > 1 else parts[0] if parts else b""
+
+    def contexts(self) -> list[str]:
+        """The names that the program gave what it worked for, and that of calls in none."""
+        named = site_groups.contexts_of(self.stack_columns["frame"], self.symbols())
+        names = sorted(location.function for location in named.values())
+        return [*names, site_groups.NO_CONTEXT.function] if names else []
 
     def stacks_with(self, wanted: Callable[[Location], bool]) -> bytes:
         """One byte per stack: 1 where any frame, plumbing too, has a location that is wanted."""

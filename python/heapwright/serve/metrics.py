@@ -253,6 +253,13 @@ METRICS = (
         _of_calls(lambda calls: calls.preempted_ns / 1e9),
     ),
     Metric(
+        "heap_contended",
+        GAUGE,
+        "1: locks cost heap calls more than 1 ms per second, since the last scrape, or in the whole life "
+        "where that saw too little; 0: they do not. Left out while neither is known.",
+        lambda seen: () if seen.is_contended is None else (((), int(seen.is_contended)),),
+    ),
+    Metric(
         "heap_threads_begun",
         COUNTER,
         "Threads that made a first call; a lower bound where counting is patched in.",
@@ -358,6 +365,20 @@ CONTEXT_METRICS = (
         COUNTER,
         f"Bytes requested {_OF_CONTEXT}",
         _by_context(lambda context: context.requested_bytes),
+        ("context",),
+    ),
+    Metric(
+        "heap_context_usable_bytes",
+        COUNTER,
+        f"Usable bytes of the blocks that were made {_OF_CONTEXT}",
+        _by_context(lambda context: context.usable_bytes),
+        ("context",),
+    ),
+    Metric(
+        "heap_context_released_bytes",
+        COUNTER,
+        f"Usable bytes of the blocks that were released, whoever made them, {_OF_CONTEXT}",
+        _by_context(lambda context: context.released_bytes),
         ("context",),
     ),
     Metric(

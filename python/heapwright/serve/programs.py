@@ -22,6 +22,11 @@ _MOST_ENDED, _MOST_FORGOTTEN = 1000, 50_000
 Image = tuple[int, int, int]
 
 
+def image_of(page: Page) -> Image:
+    """What tells it from all others."""
+    return page.process, page.process_start_ticks, page.calls.started_ns if page.calls else 0
+
+
 class Program(NamedTuple):
     """One program. processes: images that were ever seen, each exec and fork its own."""
 
@@ -47,6 +52,15 @@ class Programs:
         self._sums: dict[str, Calls] = {}
         self._processes: dict[str, int] = {}
         self._contexts: set[tuple[str, str]] = set()
+        self._before: dict[Image, Calls] = {}
+
+    def begin(self, living: Mapping[Image, Calls], ended: Iterable[Image]) -> None:
+        """What there was before. The sums begin at 0: after a restart of the server Prometheus takes the
+        first values as an increase, and nothing is to be counted twice."""
+        self._before = dict(living)
+        self._forgotten |= dict.fromkeys(ended)
+        for calls in living.values():
+            self._processes.setdefault(self._listed(calls.program), 0)
 
     def see(self, living: Mapping[Image, Calls], lost: Iterable[Image], ended: Iterable[Page]) -> None:
         """One look. living: what was read; lost: images of before that live no more; ended: their pages.
@@ -56,12 +70,12 @@ class Programs:
         for image, calls in living.items():
             if image not in self._ended and image not in self._forgotten:
                 name = self._name_of(image, calls)
-                self._living[image] = _Known(name, self._with_few_contexts(name, calls))
+                self._living[image] = _Known(name, self._counted_here(image, name, calls))
         for page in ended:
-            image = (page.process, page.process_start_ticks, page.calls.started_ns if page.calls else 0)
+            image = image_of(page)
             if page.calls and image not in self._forgotten:
                 name = self._name_of(image, page.calls)
-                calls = self._with_few_contexts(name, page.calls)
+                calls = self._counted_here(image, name, page.calls)
                 last = self._living.pop(image, None)
                 self._end(image, _Known(name, _later(last.calls, calls) if last else calls))
         for image in lost:
@@ -83,11 +97,19 @@ class Programs:
         """A new image is counted."""
         if known := self._living.get(image) or self._ended.get(image):
             return known.name
-        name = calls.program or "unknown"
-        if name not in self._processes and len(self._processes) >= MOST_PROGRAMS:
-            name = OTHERS
-        self._processes[name] = self._processes.get(name, 0) + 1
+        name = self._listed(calls.program)
+        self._processes[name] = self._processes.get(name, 0) + (image not in self._before)
         return name
+
+    def _listed(self, program: str) -> str:
+        name = program or "unknown"
+        is_full = name not in self._processes and len(self._processes) >= MOST_PROGRAMS
+        return OTHERS if is_full else name
+
+    def _counted_here(self, image: Image, program: str, calls: Calls) -> Calls:
+        """Without what was counted before this server began."""
+        before = self._before.get(image)
+        return self._with_few_contexts(program, figures.difference(before, calls) if before else calls)
 
     def _with_few_contexts(self, program: str, calls: Calls) -> Calls:
         """Which have their own name is decided once, so that the sum of each only grows."""

@@ -16,8 +16,10 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
 
-from heapwright.live.profiles import NoProfileError, copy_profile, sampled_processes
+from heapwright.live.choice import pages_called
+from heapwright.live.profiles import NoProfileError, NoSamplesYetError, copy_profile, sampled_processes
 from heapwright.model.trace import TraceError
+from heapwright.serve.counted_profile import written_sums
 from heapwright.serve.profile import written
 
 PATH = "/metrics"
@@ -157,7 +159,7 @@ def _with_heads(answer: _App) -> _App:
 def _profile(
     environ: dict[str, Any], start: Callable[..., Any], form: str, content_type: str
 ) -> Iterable[bytes]:
-    """Of the process that is named, or of the only one."""
+    """Of the process that is named, or of the only one that is sampled; without samples the sums alone."""
     wanted = parse_qs(environ.get("QUERY_STRING", "")).get("pid", [""])[0]
     sampled = sampled_processes()
     if not wanted and len(sampled) == 1:
@@ -165,14 +167,19 @@ def _profile(
     if not wanted.isdecimal():
         having = ", ".join(map(str, sampled)) or "none; heapwright count --sample 512k starts one"
         return _text(
-            start, "400 Bad Request", f"name a process with ?pid=PID; processes with samples: {having}\n"
+            start,
+            "400 Bad Request",
+            f"name a process with ?pid=PID; processes with samples: {having}; of other counted ones: sums\n",
         )
     try:
         profile = written(copy_profile(int(wanted)), form)
-    except NoProfileError as error:
-        return _text(start, "404 Not Found", f"{error}\n")
-    except TraceError:
+    except (NoSamplesYetError, TraceError):
         return _text(start, "503 Service Unavailable", "no samples yet; try again in a second\n")
+    except NoProfileError as error:
+        page = next((page for page in pages_called(wanted) if page.calls), None)
+        if page is None:
+            return _text(start, "404 Not Found", f"{error}\n")
+        profile = written_sums(page, form)
     start("200 OK", [("Content-Type", content_type)])
     return [profile]
 

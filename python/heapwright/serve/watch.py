@@ -10,9 +10,10 @@ from typing import NamedTuple, TypeVar
 from heapwright.live import rates
 from heapwright.live.memory import Memory, memory_of
 from heapwright.live.page import Calls, HeapFigures, Page
-from heapwright.live.pages import find_pages, take_ended
+from heapwright.live.pages import ended_pages, find_pages, take_ended
 from heapwright.live.processes import find_process, is_alive
-from heapwright.serve.programs import Image, Program, Programs
+from heapwright.live.switches import SwitchLooks
+from heapwright.serve.programs import Image, Program, Programs, image_of
 
 # Processes beyond these are left out: a scrape is answered within Prometheus's 10 s, by a bounded text.
 MOST_PROCESSES = 1000
@@ -30,6 +31,7 @@ class Seen(NamedTuple):
     calls: Calls | None
     heap: HeapFigures | None
     memory: Memory | None = None
+    is_contended: bool | None = None
 
 
 class Look(NamedTuple):
@@ -51,7 +53,11 @@ class Watch:
         """goes_on: takes the pages of ended processes as well, and sums up by program."""
         self._programs = Programs() if goes_on else None
         self._lock = threading.Lock()
+        self._switches = SwitchLooks()
         self._last = rates.Reading(0, {}, {}, {}, {})
+        if self._programs:
+            now = rates.take(find_pages(MOST_SECONDS).pages)
+            self._programs.begin(_images(now), [image_of(page) for page in ended_pages()])
 
     def look(self) -> Look:
         """Reads every page; nothing of a process is stopped, locked or written."""
@@ -61,12 +67,16 @@ class Watch:
             pages, problems, unread = find_pages(MOST_SECONDS, takes)
             now = rates.take(pages)
             backwards = rates.running_backwards(self._last, now)
+            self._switches.look(now.time_ns, rates.images(now))
+            verdicts = {
+                process: rates.verdict(process, self._last, now, self._switches) for process in now.names
+            }
             self._remember(now, backwards)
             programs = self._sum_up(now, backwards, ended)
         found = [
             seen
             for process in sorted(now.names)
-            if process not in backwards and (seen := _seen(process, now)) is not None
+            if process not in backwards and (seen := _seen(process, now, verdicts[process])) is not None
         ]
         problems += [f"process {process}: its counters run backwards" for process in backwards]
         if len(found) > MOST_PROCESSES:
@@ -85,11 +95,7 @@ class Watch:
     def _sum_up(self, now: rates.Reading, backwards: list[int], ended: list[Page]) -> list[Program]:
         if self._programs is None:
             return []
-        living: dict[Image, Calls] = {
-            (process, now.generations[process][0], calls.started_ns): calls
-            for process, calls in now.calls.items()
-            if process not in backwards
-        }
+        living = {image: calls for image, calls in _images(now).items() if image[0] not in backwards}
         lost = [image for image in self._programs.known() if image not in living and _is_over(image, now)]
         self._programs.see(living, lost, ended)
         return self._programs.all()
@@ -116,7 +122,14 @@ class Watch:
         )
 
 
-def _seen(process: int, now: rates.Reading) -> Seen | None:
+def _images(now: rates.Reading) -> dict[Image, Calls]:
+    return {
+        (process, now.generations[process][0], calls.started_ns): calls
+        for process, calls in now.calls.items()
+    }
+
+
+def _seen(process: int, now: rates.Reading, is_contended: bool | None) -> Seen | None:
     """None: it has ended meanwhile."""
     living = find_process(process)
     if living is None:
@@ -129,6 +142,7 @@ def _seen(process: int, now: rates.Reading) -> Seen | None:
         now.calls.get(process),
         now.heaps.get(process),
         memory_of(process),
+        is_contended,
     )
 
 

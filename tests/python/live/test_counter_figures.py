@@ -174,18 +174,22 @@ def test_contexts_by_bytes_and_what_is_in_none() -> None:
     data = make_page(1)
     for index, calls in ((0, 10), (5, 4)):
         put(data, "table", "calls", calls, table_at(0), index)
-    for field, value in (("requested_bytes", 1000), ("usable_bytes", 1200)):
+    for field, value in (("requested_bytes", 1000), ("usable_bytes", 1200), ("released_bytes", 500)):
         put(data, "table", field, value, table_at(0))
     put(data, "timings", "calls", 40, table_at(0) + FIELDS["table"]["making"][0])
     put(data, "timings", "ns", 4000, table_at(0) + FIELDS["table"]["making"][0])
-    named = {b"job": (3, 2, 90, 96, 1, 50), b"cart": (7, 5, 600, 700, 35, 700), b"idle": (0, 0, 0, 0, 0, 0)}
+    named = {
+        b"job": (3, 2, 90, 96, 1, 50, 400),
+        b"cart": (7, 5, 600, 700, 35, 700, 64),
+        b"idle": (0, 0, 0, 0, 0, 0, 0),
+    }
     calls = parse(bytes(with_contexts(data, named))).calls
     assert calls is not None
     rows = [tuple(row.values()) for row in figures.context_rows(calls)]
     assert rows == [
-        ("cart", 7, 5, 600, 700, 35, 140),
-        ("job", 3, 2, 90, 96, 1, None),
-        ("", 4, 3, 310, 404, 4, None),
+        ("cart", 7, 5, 600, 700, 636, 35, 140),
+        ("job", 3, 2, 90, 96, -304, 1, None),
+        ("", 4, 3, 310, 404, 368, 4, None),
     ]
     twice = figures.total([calls, calls._replace(contexts={"job": calls.contexts["job"]})])
     assert twice.contexts["job"].requested_bytes == 180

@@ -359,14 +359,14 @@ def test_damaged_rows_of_remedies_are_refused(field: str, value: int) -> None:
 def test_contexts_are_read_by_name() -> None:
     long = b"x" * 120  # without an end
     data = with_contexts(
-        make_page(), {b"cart": (5, 3, 90, 96, 1, 40), b"a\x1b": (1,), b"a\x1c": (2, 1), long: (7,)}
+        make_page(), {b"cart": (5, 3, 90, 96, 1, 40, 32), b"a\x1b": (1,), b"a\x1c": (2, 1), long: (7,)}
     )
     calls = parse(data).calls
     assert calls is not None
     assert calls.contexts == {
-        "cart": (5, 3, 90, 96, 1, 40),
-        "a\ufffd": (3, 1, 0, 0, 0, 0),
-        "x" * 120: (7, 0, 0, 0, 0, 0),
+        "cart": (5, 3, 90, 96, 1, 40, 32),
+        "a\ufffd": (3, 1, 0, 0, 0, 0, 0),
+        "x" * 120: (7, 0, 0, 0, 0, 0, 0),
     }
 
 
@@ -375,7 +375,7 @@ def test_contexts_are_read_by_name() -> None:
 )
 def test_damaged_rows_of_contexts_are_refused(field: str, value: int) -> None:
     page = make_page()
-    data = with_contexts(page, {b"cart": (5, 3, 90, 96, 1, 40)})
+    data = with_contexts(page, {b"cart": (5, 3, 90, 96, 1, 40, 32)})
     put(data, "contexts", field, value, len(page))
     with pytest.raises(PageError, match="rows of contexts"):
         parse(data)

@@ -196,7 +196,7 @@ def test_contexts_go_on_over_restarts_and_are_bounded(monkeypatch: pytest.Monkey
     monkeypatch.setattr(programs, "MOST_CONTEXTS", 2)
 
     def named(**requested: int) -> Calls:
-        of_each = {name: ContextCalls(1, 1, size, size, 0, 0) for name, size in requested.items()}
+        of_each = {name: ContextCalls(1, 1, size, size, 0, 0, 0) for name, size in requested.items()}
         return calls(10)._replace(contexts=of_each)
 
     def told_of_contexts() -> dict[str, int]:
@@ -207,3 +207,15 @@ def test_contexts_go_on_over_restarts_and_are_bounded(monkeypatch: pytest.Monkey
     assert told_of_contexts() == {"cart": 10, "item": 20, "(other)": 31}
     sums.see({image(2): named(cart=1, pay=5)}, [image(1)], ())
     assert told_of_contexts() == {"cart": 11, "item": 20, "(other)": 36}
+
+
+def test_sums_begin_at_0_whatever_there_was_before() -> None:
+    """A server before this one told of it: Prometheus takes what a new one says first as an increase."""
+    sums = Programs()
+    sums.begin({image(1): calls(50)}, [image(GONE, 6)])
+    sums.see({image(1): calls(53), image(2): calls(4)}, (), [page(1000, started_ns=6)])
+    assert told(sums) == {"shop": (1, 3 + 4)}
+    sums.see({}, [image(2)], [page(60, process=1)])
+    assert told(sums) == {"shop": (1, 10 + 4)}
+    sums.see({image(1, 9): calls(2)}, (), ())
+    assert told(sums) == {"shop": (2, 10 + 4 + 2)}, "another image of that process is new"

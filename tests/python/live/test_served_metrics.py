@@ -129,11 +129,15 @@ def program_of(page: bytearray, processes: int = 3) -> Program:
 
 
 def test_contexts_of_a_program_have_a_label() -> None:
-    page = with_contexts(busy_page(), {b"GET /cart": (5, 3, 90, 96, 1, 40), b"job": (1, 1, 7, 8, 0, 0)})
+    page = with_contexts(
+        busy_page(), {b"GET /cart": (5, 3, 90, 96, 1, 40, 32), b"job": (1, 1, 7, 8, 0, 0, 0)}
+    )
     samples = samples_of(Look([], [], 0, [program_of(page)]))
     assert samples[("heap_context_calls_total", "GET /cart")] == 5
     assert samples[("heap_context_requested_bytes_total", "GET /cart")] == 90
     assert samples[("heap_context_requested_bytes_total", "job")] == 7
+    assert samples[("heap_context_usable_bytes_total", "GET /cart")] == 96
+    assert samples[("heap_context_released_bytes_total", "GET /cart")] == 32
     assert samples[("heap_context_timed_calls_total", "GET /cart")] == 1
     assert samples[("heap_context_timed_call_duration_seconds_total", "GET /cart")] == 40e-9
 
