@@ -21,6 +21,7 @@
 #include "heap/base/system_pages.hpp"
 #include "heap/front/allocate.hpp"
 #include "heap/pages/large.hpp"
+#include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "held_memory.hpp"
 
@@ -321,6 +322,29 @@ TEST_F(Heap, ABlockThatGrowsAgainAndAgainMovesSeldom) {
   EXPECT_LE(moves, 3);
   release(block);
   for (void* other : others) release(other);
+}
+
+// Buffers that double their capacity as they grow leave free places of half their length, a quarter and so
+// on, which others take although they cannot grow there.
+TEST_F(Heap, PlacesThatGrowingBlocksLeftDoNotPileUp) {
+  std::mt19937 random(1);
+  std::vector<std::pair<void*, std::size_t>> buffers(300);
+  std::size_t live_bytes = 0;
+  std::size_t most_live_bytes = 0;
+  std::size_t most_held_bytes = 0;
+  for (int i = 0; i < 3000; ++i) {
+    auto& [begin, bytes] = buffers[random() % buffers.size()];
+    live_bytes -= bytes;
+    release(begin);
+    begin = allocate(bytes = 32'768);
+    const std::size_t length = std::size_t{65'536} << random() % 5;
+    while (bytes < length) begin = reallocate(begin, bytes *= 2);
+    live_bytes += bytes;
+    most_live_bytes = std::max(most_live_bytes, live_bytes);
+    most_held_bytes = std::max(most_held_bytes, live_bytes + dirty_bytes());
+  }
+  EXPECT_LT(most_held_bytes, most_live_bytes / 100 * 131);
+  for (const auto& [begin, bytes] : buffers) release(begin);
 }
 
 TEST_F(Heap, ZeroedBlocksAreZeroWhateverWasThereBefore) {

@@ -145,14 +145,17 @@ Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept {
 }
 
 Run allocate_run_with_room(std::uint32_t units) noexcept {
-  // Many short blocks that grow would leave their earlier places behind, and each touch new pages. While such
-  // places are ample they are used, though such a block is then copied once more.
-  constexpr std::uint32_t most_packed_units = 8;
+  // Many short blocks that grow would leave their earlier places behind, and each touch new pages. Unless
+  // such places are few they are used, though such a block is then copied once more: a copy costs no more
+  // than the faults of new pages.
+  constexpr std::uint32_t most_packed_units = 16;
+  constexpr std::uint32_t few_share = 64;
   if (is_start(source.frontier.load(std::memory_order_relaxed))) end_start();
   Run run{0, false};
   {
     const LockGuard locked = guard();
-    run = take_run_with_room(units, units > most_packed_units || !is_dirty_ample());
+    run = take_run_with_room(units,
+                             units > most_packed_units || source.dirty_units * few_share <= used_units());
   }
   if (run.unit == 0) return allocate_run(units);
   raise_reached(run.unit + units);
