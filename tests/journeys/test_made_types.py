@@ -152,3 +152,32 @@ def test_explain_groups_by_them(record: Record, tmp_path: Path, level: str) -> N
     assert sum(site["bytes"] == 10 * 808 for site in sites.values()) == 1
     assert "app::Shape" not in sites
     assert "long*" not in sites
+
+
+@pytest.mark.parametrize("level", KNOWN)
+def test_tables_of_sites_have_a_column_of_them(record: Record, tmp_path: Path, level: str) -> None:
+    recording = record(compiled(tmp_path, FEW, "g++", level))
+    assert recording.status == 0, recording.errors
+    line = [command, "explain", recording.paths()[0], "--question", "volume", "--unchecked"]
+    said = subprocess.run([*map(str, line), "--json"], check=True, capture_output=True, timeout=120).stdout
+    sites = json.loads(said)["questions"]["volume"]["sites"]
+    found = {site["type"]["name"]: site["type"] for site in sites if "type" in site}
+    assert {name: found[name]["weight"] for name in ("app::Plain", "app::Square", "app::Session")} == {
+        "app::Plain": 240,
+        "app::Square": 160,
+        "app::Session": 400,
+    }
+    assert all(one["share"] == 1 and not one["others"] and one["is_most"] for one in found.values())
+    assert sum("type" not in site for site in sites) >= 2, "calloc's and operator new's are not known"
+    rows = query(recording.paths()[0], "select type, type_bytes, other_types, bytes from site")
+    known = {row[0]: row[1:] for row in rows if row[0]}
+    assert known["app::Session"] == [400, 0, 400]
+    assert any(not row[0] and row[1:3] == [0, 0] for row in rows)
+
+
+def query(trace: Path, text: str) -> list[list[object]]:
+    said = subprocess.run(
+        [command, "sql", str(trace), text, "--json"], check=True, capture_output=True, timeout=120
+    )
+    rows: list[list[object]] = json.loads(said.stdout)["rows"]
+    return rows

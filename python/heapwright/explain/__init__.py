@@ -28,6 +28,7 @@ from heapwright.explain import (
     recorder,
     residency,
     screen,
+    site_types,
     sizes,
     slow_calls,
     summary,
@@ -83,8 +84,10 @@ def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | N
     # What other questions advise is about code.
     found, missing = _answers(report, names if report.sites.is_no_code else NAMES)
     answered = [question for question in QUESTIONS if question.name in found]
+    sites = {row["site"] for answer in found.values() for row in answer.get("sites", ())}
+    types = site_types.SiteTypes(report, sites)
     for question in answered:
-        details.complete(report, question.paths, found[question.name])
+        details.complete(report, question.paths, found[question.name], types)
     findings = [
         finding._replace(question=question.name)
         for question in answered

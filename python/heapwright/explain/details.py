@@ -8,18 +8,22 @@ from collections.abc import Sequence
 
 from heapwright.explain import nested_words, site_names
 from heapwright.explain.report import Answer, Report, share
+from heapwright.explain.site_types import SiteTypes
 from heapwright.model import Location
 from heapwright.model.call_tree import Callers, heaviest_paths
 
 _PATHS_PER_SITE = 3
+_ALLOCATED = ("bytes",)  # what the types of a site are weighed by where its question has no paths
 
 
-def complete(report: Report, columns: Sequence[str], answer: Answer) -> None:
-    """Adds "frames" to the answer's sites where these are whole stacks, otherwise "paths".
+def complete(report: Report, columns: Sequence[str], answer: Answer, types: SiteTypes) -> None:
+    """Adds "frames" to the answer's sites where these are whole stacks, otherwise "paths"; and "type".
 
     columns: of the stacks; their sum is a path's weight; none: no paths.
     """
     records: list[Answer] = answer.get("sites", [])
+    if types.are_known:
+        types.complete(records, weights(report, columns or _ALLOCATED))
     if report.sites.is_whole:
         for record in records:
             stack = report.trace.stack(report.sites[record["site"]].stack)

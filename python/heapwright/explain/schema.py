@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.explain import QUESTIONS, SCHEMA, coverage, over_time, summary, tree
+from heapwright.explain import QUESTIONS, SCHEMA, coverage, over_time, site_types, summary, tree
 from heapwright.explain.question import Question
 from heapwright.model import Latency
 from heapwright.report.columns import Choice, Column, Many, fields_of
@@ -61,6 +61,12 @@ def _site() -> Schema:
             "first. is_all: for all allocations. allocator: as --known-allocators has it; empty: found "
             "by its callers, given with --skip, or an extension. is_shared: blocks are shared by later "
             "callers. switch: the setting with which each object is a block of its own; empty: none.",
+        },
+        "type": {
+            **object_of(site_types.FIGURES),
+            "description": "In the tables of sites, where a C++ type is known: that of most blocks. weight: "
+            "as of the site's paths; without these, allocated bytes. share: of the site's weight. others: "
+            "further types; all blocks whose type is not known are one. is_most: these are not more.",
         },
         "callers": {
             **type_of("count"),

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import estimates, nested_words
+from heapwright.explain import estimates, nested_words, site_types
 from heapwright.explain.report import Answer, Report
 from heapwright.model import Site, SiteFacts
 from heapwright.model.libraries import CONTEXT
 from heapwright.model.names import short_name
 from heapwright.model.sites import OF_TYPE
 from heapwright.report import terminal, units, widgets
-from heapwright.report.columns import TEXT, WORD, Column, Table
+from heapwright.report.columns import ASIDE, TEXT, WORD, Column, Table
 
 
 def _heading(answer: Answer) -> str:
@@ -24,6 +24,7 @@ def _heading(answer: Answer) -> str:
     return "type, or call site" if has_types else "call site"
 
 
+_TYPE = Column("type", ASIDE, "type", text=lambda row, _: site_types.in_words(row))
 _CALL_SITE = Column("name", TEXT, _heading, text=lambda row, _: row["name"] + nested_words.beside(row))
 
 
@@ -71,7 +72,8 @@ def drawn(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableT
         return widgets.Text("nothing was sampled", style="dim") if columns is not table.columns else None
     if not table.of_sites:
         return terminal.table(columns, records, answer)
-    headed = terminal.headed((*columns, _CALL_SITE), answer)
+    own = (_TYPE, _CALL_SITE) if any(site.get("type") for site in records) else (_CALL_SITE,)
+    headed = terminal.headed((*columns, *own), answer)
     rows: list[Sequence[str]] = []
     for site in records:
         rows.append([column.written(site, answer) for column, _ in headed])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
@@ -134,6 +134,10 @@ class AnonymousTrace(Trace):
     @cached_property
     def snapshot_times(self) -> tuple[int, ...]:
         return self._named.snapshot_times
+
+    def types_of(self, stacks: Collection[int]) -> dict[int, str]:
+        named = self._named.types_of(stacks)
+        return {stack: self._names.hashed("type", name) for stack, name in named.items()}
 
     def held_at(self, time_ns: int) -> Held:
         library, variable, type_ = (

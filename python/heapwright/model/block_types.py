@@ -7,11 +7,11 @@ makes of them that called the allocator, by debug information (symbolize/allocat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import fsencode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from heapwright.model import native
+from heapwright.model import libraries, native
 from heapwright.model.names import qualified_parts, short_type
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location
@@ -47,6 +47,10 @@ _BUCKET = "std::__detail::_Hash_node_base*"
 _BUCKETS = "buckets of an unordered container"
 
 
+# Of the libraries that are nobody's call site, those whose names say a type.
+_SAYING = ("libstdc++", "libc++")
+
+
 class BlockTypes:
     """Of the blocks of a snapshot."""
 
@@ -66,6 +70,74 @@ class BlockTypes:
             said = of_stack(stack, parents, frames, self._symbols.locations)
             self._by_stack[stack] = said or self._made.get(frames[stack], "")
         return self._by_stack[stack]
+
+
+class MostType(NamedTuple):
+    """The type of most of a site's blocks, of those that are known.
+
+    share: of the site's weight. others: further types, all that is not known as one of them.
+    is_most: what is not known is not more.
+    """
+
+    name: str
+    weight: int
+    share: float
+    others: int
+    is_most: bool
+
+
+def most_of(weights: Mapping[str, int]) -> MostType | None:
+    """The weights by type, "" = not known; None if no type is known.
+
+    >>> most_of({"Widget": 6, "Node": 3, "": 1}), most_of({"": 4})
+    (MostType(name='Widget', weight=6, share=0.6, others=2, is_most=True), None)
+    """
+    name = max((name for name in weights if name), key=lambda name: (weights[name], name), default="")
+    weight = weights.get(name, 0)
+    if not name or not weight:
+        return None
+    others = sum(other > 0 for other in weights.values()) - 1
+    return MostType(name, weight, weight / sum(weights.values()), others, weight >= weights.get("", 0))
+
+
+def by_site(
+    site_of_stack: Sequence[int], types: Mapping[int, str], weights: Sequence[int]
+) -> dict[int, MostType]:
+    """The types of sites, of those stacks whose types are given; weights: by stack."""
+    sums: dict[int, dict[str, int]] = {}
+    for stack, name in types.items():
+        of = sums.setdefault(site_of_stack[stack], {})
+        of[name] = of.get(name, 0) + weights[stack]
+    return {site: most for site, of in sums.items() if (most := most_of(of)) is not None}
+
+
+def of_stacks(trace: Trace, stacks: Collection[int]) -> dict[int, str]:
+    """As BlockTypes.of(), of some stacks: no more debug information is read than for these."""
+    parents, frames = (trace.stack_columns[name].tolist() for name in ("parent", "frame"))
+    symbols, marked = trace.symbols(), range(len(trace.frame_columns["module"]), 1 << 32)
+    known: dict[int, tuple[str, str, bool]] = {}
+
+    def said(frame: int) -> tuple[str, str, bool]:
+        library = "" if frame in marked else symbols.library(frame)
+        is_silent = libraries.is_plumbing(library) and not library.startswith(_SAYING)
+        return ("", "", False) if frame in marked or is_silent else _said(symbols.locations(frame))
+
+    found: dict[int, str] = {}
+    for stack in stacks:
+        at, allocated, container = stack, "", ""
+        while at:
+            frame = frames[at]
+            if frame not in known:
+                known[frame] = said(frame)
+            container, own, is_end = known[frame]
+            allocated = allocated or own
+            if container or is_end:
+                break
+            at = parents[at]
+        found[stack] = container or allocated
+    unsaid = {frames[stack] for stack, text in found.items() if not text and stack}
+    made = trace.allocated_types(unsaid)
+    return {stack: text or made.get(frames[stack], "") for stack, text in found.items()}
 
 
 def of_all_stacks(
@@ -89,14 +161,18 @@ def of_all_stacks(
     ]
 
 
-def of_calls(trace: Trace) -> dict[int, str]:
-    """What the frames that called an allocator make of its block; of those that are known."""
+def calling_frames(trace: Trace) -> set[int]:
+    """The frames that called an allocator."""
     parents, frames = trace.stack_columns["parent"].tolist(), trace.stack_columns["frame"].tolist()
     callers = set(parents)
-    called = sorted({frame for stack, frame in enumerate(frames) if stack and stack not in callers})
+    return {frame for stack, frame in enumerate(frames) if stack and stack not in callers}
+
+
+def of_calls(trace: Trace, called: Collection[int]) -> dict[int, str]:
+    """What these frames, which called an allocator, make of its block; of those that are known."""
     module_of, pc = trace.frame_columns["module"], trace.frame_columns["pc"]
     by_object: dict[tuple[str, str], list[int]] = {}
-    for frame in called:
+    for frame in sorted(called):
         if frame < len(module_of) and module_of[frame] < len(trace.modules):
             module = trace.modules[module_of[frame]]
             by_object.setdefault((module.path, module.build_id), []).append(frame)

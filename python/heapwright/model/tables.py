@@ -11,16 +11,18 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from heapwright.model import graph_tables, native
+from heapwright.model import block_types, graph_tables, native
 from heapwright.model.facts import SiteFacts
 from heapwright.model.records import MemorySample
 from heapwright.model.symbols import Location
+from heapwright.model.values import Columns
 from heapwright.model.wholeness import forgotten_in_words
 
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
 
 _TIMES = ("allocator_ns", "release_ns")
+_UNKNOWN = block_types.MostType("", 0, 0.0, 0, False)
 # Figures of a site that samples do not give.
 _NOT_SAMPLED = ("reallocs", "temporaries", "freed_by_other_thread", "live_at_end_parts", "own_peak_bytes")
 
@@ -43,7 +45,19 @@ def _site(trace: Trace) -> Any:
     for number, name in enumerate(SiteFacts._fields):
         if name not in left_out:
             _add_numbers(table, name, columns[number] if columns else [])
+    _add_types(trace, table, facts.stacks)
     return table
+
+
+def _add_types(trace: Trace, table: Any, of_stacks: Columns) -> None:
+    """What most bytes that a site allocates are; empty where it is not known."""
+    sites, calls = trace.sites(), of_stacks["allocations"].tolist()
+    types = trace.types_of([stack for stack, count in enumerate(calls) if count])
+    of = block_types.by_site(sites.site_of_stack, types, of_stacks["bytes"].tolist())
+    found = [of.get(number, _UNKNOWN) for number in range(len(sites))]
+    _add_words(table, "type", [most.name for most in found])
+    _add_numbers(table, "type_bytes", [most.weight for most in found])
+    _add_numbers(table, "other_types", [most.others for most in found])
 
 
 def columns_left_out(trace: Trace) -> tuple[str, ...]:

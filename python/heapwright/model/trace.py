@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fsencode
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -97,7 +97,8 @@ class Trace:
         self._sites: dict[SiteOptions, Sites] = {}
         self._held: dict[int, Held] = {}
         self._symbols: Symbols | None = None
-        self._allocated_types: dict[int, str] | None = None
+        self._allocated_types: dict[int, str] = {}
+        self._types_asked: set[int] = set()
 
     def __repr__(self) -> str:
         """What of: not its figures, which take reading it."""
@@ -244,11 +245,21 @@ class Trace:
             )
         return self._held[time_ns]
 
-    def allocated_types(self) -> Mapping[int, str]:
-        """What the frames that called an allocator make of its block, where debug info tells."""
-        if self._allocated_types is None:
-            self._allocated_types = block_types.of_calls(self)
+    def allocated_types(self, frames: Collection[int] | None = None) -> Mapping[int, str]:
+        """What the frames that called an allocator make of its block, where debug info tells.
+
+        frames: of these at least; None: of all.
+        """
+        wanted = block_types.calling_frames(self) if frames is None else frames
+        unknown = [frame for frame in wanted if frame not in self._types_asked]
+        if unknown:
+            self._types_asked.update(unknown)
+            self._allocated_types.update(block_types.of_calls(self, unknown))
         return self._allocated_types
+
+    def types_of(self, stacks: Collection[int]) -> dict[int, str]:
+        """The C++ types of the blocks that these stacks allocate; "" = not known."""
+        return block_types.of_stacks(self, stacks)
 
     def _holder_symbol(self, kind: int, symbol: str, stack: int) -> str:
         """A mapping has no name of its own: the function that mapped it."""

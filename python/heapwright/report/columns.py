@@ -16,8 +16,8 @@ Record = dict[str, Any]
 Row = Any
 
 OPEN = "open"  # Column.sampled: a sampled trace cannot tell
-TEXT, WORD, BAR = "text", "word", "bar"
-_TO_THE_LEFT = (TEXT, WORD, BAR)
+TEXT, WORD, BAR, ASIDE = "text", "word", "bar", "aside"
+_TO_THE_LEFT = (TEXT, WORD, BAR, ASIDE)
 
 
 class Many(NamedTuple):
@@ -37,6 +37,7 @@ class Column(NamedTuple):
 
     key: its name in JSON; "" = shown, not in JSON.
     unit: a name in units.WRITERS, TEXT (cut where there is no room), WORD (never cut), BAR (a drawing),
+    ASIDE (text that stands below the last column where there is no room),
     "flag", "integer", "number", or a name of the schema's own; Many, Choice, or an object's columns.
     label: its heading; "" = in JSON, not shown.
     value: the row's field, with dots where it is a field's field, or a function of the row and the

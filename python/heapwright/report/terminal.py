@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from heapwright.report import widgets
-from heapwright.report.columns import BAR, TEXT, WORD, Column, Record
+from heapwright.report.columns import ASIDE, BAR, TEXT, WORD, Column, Record
 
 
 def table(
@@ -50,5 +50,10 @@ def of_cells(
 
     headings = [heading for _, heading in shown]
     return widgets.Columns(
-        headings, rows, text_columns=places(TEXT), left_columns=places(WORD, BAR), groups=groups
+        headings,
+        rows,
+        text_columns=places(TEXT, ASIDE),
+        left_columns=places(WORD, BAR),
+        groups=groups,
+        asides=places(ASIDE),
     )

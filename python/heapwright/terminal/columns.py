@@ -25,6 +25,9 @@ _GAP = 2
 # A name cut shorter than this is useless: the last column then gets separate lines.
 _LEAST_NAME = 32
 _LEAST_TEXT = 12
+# Beside what could stand below it, a name has more, and that this much.
+_LEAST_BESIDE = 48
+_LEAST_ASIDE = 28
 _INDENT = 4
 
 
@@ -52,9 +55,14 @@ class Columns:
         left_columns: Sequence[int] = (),
         centred: bool = False,
         groups: Mapping[int, str] | None = None,
+        asides: Sequence[int] = (),
     ) -> None:
-        """groups: by row number, the line above it, for the rows until the next one."""
+        """groups: by row number, the line above it, for the rows until the next one.
+
+        asides: text columns that stand below the last one, with their heading, where there is no room.
+        """
         self._groups = groups or {}
+        self._asides = tuple(asides)
         self._headers = list(headers)
         self._rows = [list(row) for row in rows]
         self._text = frozenset(text_columns)
@@ -83,6 +91,7 @@ class Columns:
             self._text,
             "..." if options.ascii_only else "…",
             names_rows=self._centred or 0 in self._left,
+            asides=self._asides,
         )
         styles = [[cell.style if isinstance(cell, Styled) else "" for cell in row] for row in self._rows]
         for number, part in enumerate(table.parts(options.max_width)):
@@ -134,6 +143,10 @@ class Columns:
                 line = _line(" " * _INDENT)
                 line.append(text, "cyan")
                 yield line
+        for text in table.below(part, cells, width):
+            line = _line("")
+            line.append(text, "cyan")
+            yield line
 
     def _aligned(self, column: int, text: str, width: int) -> str:
         missing = max(0, width - cell_len(text))
@@ -149,6 +162,7 @@ class _Part(NamedTuple):
     columns: list[int]
     widths: list[int]
     below: int | None = None
+    asides: tuple[int, ...] = ()
 
     def rule(self, width: int) -> int:
         own = sum(self.widths) + _GAP * (len(self.widths) - 1)
@@ -159,8 +173,15 @@ class _Table:
     """The texts, and how they are spread over a width."""
 
     def __init__(
-        self, headers: list[str], rows: list[list[str]], text: frozenset[int], ellipsis: str, names_rows: bool
+        self,
+        headers: list[str],
+        rows: list[list[str]],
+        text: frozenset[int],
+        ellipsis: str,
+        names_rows: bool,
+        asides: tuple[int, ...] = (),
     ) -> None:
+        self._asides = asides
         self.headers = headers
         self.rows = rows
         self._text = text
@@ -171,6 +192,16 @@ class _Table:
     def parts(self, width: int) -> list[_Part]:
         """One part if all fits; else the last text in lines of its own; else several parts in turn."""
         columns = list(range(len(self.headers)))
+        if not self._asides:
+            return self._parts(columns, width)
+        widths = self._widths(columns, width, wraps=False)
+        if widths is not None:
+            return [_Part(columns, widths)]
+        kept = [column for column in columns if column not in self._asides]
+        *others, last = self._parts(kept, width)
+        return [*others, last._replace(asides=self._asides)]
+
+    def _parts(self, columns: list[int], width: int) -> list[_Part]:
         last = columns[-1] if columns and columns[-1] in self._text and len(columns) > 1 else None
         for wraps in (False, True):
             widths = self._widths(columns, width, wraps)
@@ -201,7 +232,8 @@ class _Table:
     def _widths(self, columns: Sequence[int], width: int, wraps: bool) -> list[int] | None:
         """Each column's width; None when figures or names would have to be cut too short."""
         room = width - _GAP * (len(columns) - 1)
-        least = [self._least(column, wraps) for column in columns]
+        beside = any(column in self._asides for column in columns)
+        least = [self._least(column, wraps, beside) for column in columns]
         wanted = [
             max(low, min(self._natural(column, wraps), room))
             for column, low in zip(columns, least, strict=True)
@@ -220,12 +252,22 @@ class _Table:
         heading = max(map(cell_len, header.split()), default=0) if wraps else cell_len(header)
         return max([heading, *(cell_len(row[column]) for row in self.rows)])
 
-    def _least(self, column: int, wraps: bool) -> int:
+    def _least(self, column: int, wraps: bool, beside: bool = False) -> int:
         natural = self._natural(column, wraps)
         if column not in self._text:
             return natural
         is_name = column == len(self.headers) - 1
+        if beside:
+            return min(natural, _LEAST_BESIDE if is_name else _LEAST_ASIDE)
         return min(natural, _LEAST_NAME if is_name else _LEAST_TEXT)
+
+    def below(self, part: _Part, cells: Sequence[str], width: int) -> Iterator[str]:
+        """The lines of what has no room beside the others, below the last column."""
+        indent = _INDENT if part.below is not None else sum(part.widths[:-1]) + _GAP * (len(part.widths) - 1)
+        for column in part.asides:
+            if cells[column]:
+                text = f"{CALLERS}{self.headers[column]}: {cells[column]}"
+                yield " " * indent + cut_middle(text, max(_LEAST_TEXT, width - indent), self.ellipsis)
 
     def lines(self, column: int, text: str, width: int) -> list[str]:
         """The cell's lines; only text is ever cut, and only where no other then looks the same."""

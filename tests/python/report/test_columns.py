@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from heapwright.report import terminal
-from heapwright.report.columns import OPEN, TEXT, Choice, Column, Many, added_later, record
+from heapwright.report.columns import ASIDE, OPEN, TEXT, Choice, Column, Many, added_later, record
 from heapwright.report.schema import object_of
 from rich.console import Console
 
@@ -38,6 +38,53 @@ def test_a_row_as_data_and_for_people() -> None:
     assert found == {"bytes": 1536, "share": 0.25, "calls": 3, "hidden": 7, "name": "parse"}
     lines = printed(COLUMNS, [found], WHOLE)
     assert (lines[0], lines[2]) == ("bytes share calls doubled call site", "1.50 KiB 25.0 % 3 6 parse")
+
+
+ASIDES = (Column("bytes", "bytes", "bytes"), Column("type", ASIDE, "type"), Column("name", TEXT, "call site"))
+OF_TYPES = [
+    {"bytes": 1536, "type": "Widget, 3 more", "name": "shop::make_widgets  shop/widgets.cpp:120"},
+    {"bytes": 64, "type": "", "name": "parse"},
+    {"bytes": 8, "type": "elements of std::vector<shop::Widget>", "name": "fill"},
+]
+
+
+def lines_at(width: int) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False).print(terminal.table(ASIDES, OF_TYPES))
+    return out.getvalue().splitlines()
+
+
+def test_an_aside_stands_beside_the_last_column_where_there_is_room() -> None:
+    assert lines_at(100)[0].split() == ["bytes", "type", "call", "site"]
+    assert lines_at(100)[2] == (
+        "1.50 KiB  Widget, 3 more                         shop::make_widgets  shop/widgets.cpp:120"
+    )
+    assert lines_at(82)[4] == "     8 B  elements of std…<shop::Widget>  fill"
+
+
+def test_an_aside_stands_below_the_last_column_where_there_is_none() -> None:
+    assert lines_at(60) == [
+        "   bytes  call site",
+        "─" * 50,
+        "1.50 KiB  shop::make_widgets  shop/widgets.cpp:120",
+        "            type: Widget, 3 more",
+        "    64 B  parse",
+        "     8 B  fill",
+        "            type: elements of std::vector<shop::Widget>",
+    ]
+    assert lines_at(30) == [
+        "   bytes",
+        "    call site",
+        "─" * 30,
+        "1.50 KiB",
+        "    shop::make_wi…gets.cpp:120",
+        "      type: Widget, 3 more",
+        "    64 B",
+        "    parse",
+        "     8 B",
+        "    fill",
+        "      type: eleme…hop::Widget>",
+    ]
 
 
 def test_what_has_no_heading_is_in_json_alone() -> None:
