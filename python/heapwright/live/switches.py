@@ -116,7 +116,7 @@ def _step(before: _Seen, now: dict[int, Thread] | None, time_ns: int) -> _Seen:
         time_ns,
         sum(_most_lost_ns(one, took_ns) for one in done),
         took_ns,
-        max(map(_longest_ns, done)),
+        max(map(_longest_ns, done), default=0.0),
         sum(one.running_ns for one in done),
         sum(one.queued_ns for one in done),
     )
