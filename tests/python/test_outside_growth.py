@@ -100,7 +100,16 @@ def test_the_faster_growth_is_told_first() -> None:
 
 def test_what_grows_outside_is_not_said_to_need_no_fix() -> None:
     free = dict.fromkeys(
-        ("free_bytes", "taken_again_bytes", "recorder_bytes", "resident_bytes", "huge_bytes", "time_ns"), 0
+        (
+            "free_bytes",
+            "ambiguous_bytes",
+            "taken_again_bytes",
+            "recorder_bytes",
+            "resident_bytes",
+            "huge_bytes",
+            "time_ns",
+        ),
+        0,
     )
     kinds = [{"kind": kind, "bytes": 0} for kind in ("live", "others")]
     answer = {**free, "verdict": "nothing", "kinds": kinds, "has_unseen_calls": False}
