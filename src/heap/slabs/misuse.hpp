@@ -46,9 +46,9 @@ inline void require_block(const char* function, const UnitLine* slab, const void
 // thread-safe.
 inline void require_unlinked(const char* function, const UnitLine* slab, const Block* block) noexcept {
   const Block* const next = block->next();
-  if (next != nullptr && !is_block_of(slab, next)) [[likely]]
-    return;
-  stop_for_link_in(function, slab, block);
+  if (next == nullptr || is_block_of(slab, next)) [[unlikely]] {
+    stop_for_link_in(function, slab, block);
+  }
 }
 
 // Checks a list of the slab: each of its first `most` blocks, at most three, must be a
