@@ -297,7 +297,7 @@ void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
 void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes) {
   const std::uint64_t now_ns = context_.clock.now_ns();
   // The last sample must be taken at exit: an older one may show memory that the program has freed since.
-  if (scanner_.is_exit_asked()) {
+  if (scanner_.note_exit()) {
     memory_.hurry();
     watch_.add_code_files(code_files_);
     processor_.hurry();

@@ -71,14 +71,17 @@ ResidencyScanner::Request ResidencyScanner::request() const noexcept {
   return result;
 }
 
-bool ResidencyScanner::is_asked(std::uint64_t now_ns) const noexcept {
-  const Request wanted = request();
+bool ResidencyScanner::is_asked(const Request& wanted, std::uint64_t now_ns) const noexcept {
   if (wanted.number == served_ || (is_scanning_ && wanted.number == request_number_)) return false;
   return wanted.cause == ScanCause::exit || (!is_scanning_ && now_ns >= next_request_ns_);
 }
 
-bool ResidencyScanner::is_exit_asked() const noexcept {
-  return request().cause == ScanCause::exit && is_asked(0);
+bool ResidencyScanner::is_asked(std::uint64_t now_ns) const noexcept { return is_asked(request(), now_ns); }
+
+bool ResidencyScanner::note_exit() noexcept {
+  const Request wanted = request();
+  is_exit_noted_ = wanted.cause == ScanCause::exit && is_asked(wanted, 0);
+  return is_exit_noted_;
 }
 
 void ResidencyScanner::serve(std::uint32_t number) noexcept {
@@ -95,8 +98,11 @@ void ResidencyScanner::give_up() noexcept {
 void ResidencyScanner::begin_if_due(ProcessWatch& watch, TraceFile& file, std::uint64_t events,
                                     std::uint64_t share) {
   const std::uint64_t now_ns = clock_.now_ns();
-  const bool is_asked_for = is_asked(now_ns);
-  if (!is_wanted_ && is_asked_for) return give_up();
+  const Request wanted = request();
+  const bool is_asked_for = is_asked(wanted, now_ns);
+  // One that came since note_exit(): the caller has more to do before the program is let go.
+  if (is_asked_for && wanted.cause == ScanCause::exit && !is_exit_noted_) return;
+  if (!is_wanted_ && is_asked_for) return serve(wanted.number);
   if (!is_wanted_ || (!is_asked_for && (is_scanning_ || now_ns < next_ns_))) return;
   MemoryReading reading;
   if (!watch.read_memory(reading)) return give_up();
@@ -105,7 +111,7 @@ void ResidencyScanner::begin_if_due(ProcessWatch& watch, TraceFile& file, std::u
   share_ = share;
   if (!is_asked_for && events == events_ && last_memory_ == memory) return;
   events_ = events;
-  begin(is_asked_for ? request() : Request{served_, ScanCause::period}, memory, file);
+  begin(is_asked_for ? wanted : Request{served_, ScanCause::period}, memory, file);
 }
 
 void ResidencyScanner::begin(Request request, const KernelMemory& memory, TraceFile& file) {

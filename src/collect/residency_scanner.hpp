@@ -27,8 +27,9 @@ class ResidencyScanner {
   ResidencyScanner& operator=(const ResidencyScanner&) = delete;
 
   bool is_scanning() const noexcept { return is_scanning_; }
-  // The program waits to exit, and its last scan has not begun.
-  bool is_exit_asked() const noexcept;
+  // The program waits to exit, and its last scan has not begun: begin_if_due() begins it only if this said so
+  // before, and with it the program is let go.
+  bool note_exit() noexcept;
   // The program waits, or has requested a scan that may begin now.
   bool is_asked(std::uint64_t now_ns) const noexcept;
   // The program waits for the current scan.
@@ -48,6 +49,7 @@ class ResidencyScanner {
     trace::ScanCause cause = trace::ScanCause::period;
   };
   Request request() const noexcept;
+  bool is_asked(const Request& wanted, std::uint64_t now_ns) const noexcept;
   void begin(Request request, const trace::KernelMemory& memory, TraceFile& file);
   bool read_window();
   void finish(ProcessWatch& watch, TraceFile& file);
@@ -59,6 +61,7 @@ class ResidencyScanner {
   int mappings_file_ = -1;
   bool is_wanted_;
   bool is_scanning_ = false;
+  bool is_exit_noted_ = false;
   trace::ResidencyScan scan_;
   std::uint64_t begin_ns_ = 0;
   std::uint64_t next_address_ = 0;

@@ -124,6 +124,20 @@ TEST_F(ResidencyScannerTest, AProcessThatRestsIsScannedOnce) {
   EXPECT_FALSE(begins());
 }
 
+// The collector takes the last snapshot before it lets the program go.
+TEST_F(ResidencyScannerTest, AnExitThatWasNotNotedYetIsNotServed) {
+  ASSERT_TRUE(begins());
+  go_on_to_the_end();
+  EXPECT_FALSE(scanner_.note_exit());
+  block_.get().scan_request.store(1 * session::scan_request_step | session::scan_before_exit);
+  EXPECT_FALSE(begins());
+  EXPECT_EQ(block_.get().scans_served.load(), 0U);
+  EXPECT_TRUE(scanner_.note_exit());
+  EXPECT_TRUE(begins());
+  go_on_to_the_end();
+  EXPECT_EQ(block_.get().scans_served.load(), 1U);
+}
+
 // The scan has pages that are gone at its end; nothing changes after it.
 TEST_F(ResidencyScannerTest, AProcessThatChangedMeanwhileIsScannedAgain) {
   ASSERT_TRUE(begins());
