@@ -296,6 +296,13 @@ def test_creep_is_told_from_where_the_blocks_are_as_many() -> None:
     assert 8 <= found.steady_from <= 12
 
 
+def test_one_buffer_that_grows_beside_many_blocks_is_no_creep() -> None:
+    """As jq's join: 100,000 short strings stay while one long string grows."""
+    held = [5_600_000 + 8_000 * bin for bin in range(256)]
+    assert verdict(Course(held, [100_000] * 256, 2_100_000), 1000).kind != "creep"
+    assert verdict(Course(held, [100_000] * 256, 200), 1000).kind == "creep", "no block is that large"
+
+
 @pytest.mark.parametrize("seconds", [2, 20])
 def test_creep_of_a_short_run_may_be_what_the_program_builds(tmp_path: Path, seconds: int) -> None:
     """Of ten buffers, each in turn becomes larger, as of a pool that keeps its capacity, or of strings that are built."""

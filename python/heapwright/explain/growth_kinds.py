@@ -227,6 +227,8 @@ def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
     first, last = median(sizes[:eighth]), median(sizes[-eighth:])
     change = median(counts[-4:]) - median(counts[-steady:][:4])
     by_size, by_count = level * (last - first), abs(change) * last
+    if by_size <= 2 * course.largest_bytes:  # one buffer beside them grew, and is there twice while it moves
+        return None
     # A few additional large blocks, besides many small ones, are not ratcheting sizes.
     if by_size <= abs(change) * course.largest_bytes and not _grows_in_place(course, begin, end):
         return None
