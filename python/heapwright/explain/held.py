@@ -107,11 +107,11 @@ def _findings(answer: Answer) -> list[Finding]:
 def _title(answer: Answer) -> str:
     if answer["not_known"]:
         return f"Who holds it: not known ({answer['not_known']})"
-    blocks = _blocks(answer, "blocks")
-    if not answer["lost_blocks"]:
-        return f"Who holds it: {units.size(answer['bytes'])} in {blocks}, none of them lost"
-    lost = f"{units.count(answer['lost_blocks'])} of them lost, {units.size(answer['lost_bytes'])}"
-    return f"Who holds it: {units.size(answer['bytes'])} in {blocks}, {lost}"
+    blocks, at = _blocks(answer, "blocks"), units.duration(answer["time_ns"])
+    lost = "none of them lost"
+    if answer["lost_blocks"]:
+        lost = f"{units.count(answer['lost_blocks'])} of them lost, {units.size(answer['lost_bytes'])}"
+    return f"Who holds it at {at}: {units.size(answer['bytes'])} in {blocks}, {lost}"
 
 
 def _notes(answer: Answer) -> list[str]:
