@@ -378,7 +378,26 @@ def render_threaded() -> str:
     )
 
 
+def render_shared_lines() -> str:
+    """Per call the lines that threads take from each other, and how many of these are one line."""
+    found = documents.read_if_there("heap-shared-lines")
+    if not found:
+        return ""
+    heaps = list(dict.fromkeys(run["heap"] for run in found["runs"]))
+    rows: dict[tuple[str, int], list[str]] = {}
+    for run in found["runs"]:
+        rows.setdefault((run["load"], run["threads"]), []).append(f"{run['taken']:.2f}, {run['hottest']:.3f}")
+    named = [[load, str(threads), *cells] for (load, threads), cells in rows.items()]
+    return "\n".join(
+        [
+            *markdown.table(["load", "threads", *heaps], named, "l".ljust(2 + len(heaps), "r")),
+            documents.said([found]),
+        ]
+    )
+
+
 BLOCKS = [
     documents.whole("docs/heap-performance.md", render),
     documents.below("docs/heap.md", "heap-threaded", render_threaded),
+    documents.below("docs/heap.md", "heap-shared-lines", render_shared_lines),
 ]
