@@ -9,8 +9,7 @@ more threads than there are processors cost nothing. What it does not see: waits
 threads.
 
 The figure of the hottest line says how far a load can scale: each transfer takes about 100 ns, whatever the
-number of processors, and one line makes one transfer at a time. Threads are taken to run on two nodes, the
-lower half on one: an access is far if a thread of the other node used the page first.
+number of processors, and one line makes one transfer at a time.
 
     shared_lines.py [NAME=LIBRARY ...]   writes build/results/heap-shared-lines.json
 """
@@ -33,7 +32,7 @@ import preloaded
 LOADS = ("pairs", "own", "next", "any", "large", "growing", "comes")
 THREADS = (2, 16, 64)
 LEAST_ROUNDS, COUNTED = 10, 2  # rounds of each thread; the last ones count
-_LINE, _PAGE = 6, 12  # bits of an address
+_LINE = 6  # bits of an address
 Access = tuple[bool, bool, int]  # whether it loads, whether it stores, and where
 
 
@@ -54,13 +53,10 @@ class Layout(NamedTuple):
 class Caches:
     """One of endless size for each thread."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self) -> None:
         self._holders: dict[int, int] = {}  # of a line, a bit for each thread
         self._stored_by: dict[int, int] = {}  # the thread whose store no other has loaded yet
-        self._first_node: dict[int, bool] = {}  # of a page
-        self._half = max(1, threads // 2)
         self.taken: Counter[int] = Counter()  # by line
-        self.accesses = self.far = 0
 
     def add(self, thread: int, access: Access) -> None:
         loads, stores, address = access
@@ -74,9 +70,6 @@ class Caches:
             self._stored_by[line] = thread
         elif loads:
             self._holders[line] = holders | own
-        node = thread >= self._half
-        self.accesses += 1
-        self.far += self._first_node.setdefault(address >> _PAGE, node) != node
 
 
 def accesses(lines: Iterator[str]) -> Iterator[Access]:
@@ -89,7 +82,7 @@ def accesses(lines: Iterator[str]) -> Iterator[Access]:
 
 def counted(lines: Iterator[str], layout: Layout, threads: int, rounds: int) -> dict[str, float]:
     """What the last COUNTED rounds took, per heap call."""
-    caches = Caches(threads)
+    caches = Caches()
     thread, turns = -1, 0
     for access in accesses(lines):
         address = access[2]
@@ -104,14 +97,12 @@ def counted(lines: Iterator[str], layout: Layout, threads: int, rounds: int) -> 
         turns += marker % 2
         if marker % 2 and turns == (rounds - COUNTED) * threads:
             caches.taken.clear()
-            caches.accesses = caches.far = 0
     if turns != rounds * threads:
         raise SystemExit(f"only {turns} of {rounds * threads} turns were seen")
     calls = COUNTED * threads * layout.calls
     return {
         "taken": caches.taken.total() / calls,
         "hottest": max(caches.taken.values(), default=0) / calls,
-        "far_share": caches.far / max(1, caches.accesses),
     }
 
 

@@ -31,9 +31,9 @@ class CopiedGrowths {
   static bool is_small(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
     return new_bytes < old_bytes + old_bytes / 4;
   }
-  // A copy's time with the calls around it, of what passed between their begin and end. A thread that lost
-  // its processor there would make every bound a question of how busy the machine was. 2 ns a byte is the
-  // price of copying into pages that are fetched, 20 us that of two calls that map and unmap.
+  // How long a copy took, with the calls around it. passed_ns: between their begin and end; longer if the
+  // thread lost its processor there. So at most 2 ns a byte count, as into pages that are fetched first, and
+  // 20 us for two calls that map and unmap.
   static std::uint64_t copy_ns(std::uint64_t passed_ns, std::uint64_t old_bytes) noexcept {
     return std::min(passed_ns, 2 * old_bytes + 20'000);
   }

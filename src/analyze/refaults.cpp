@@ -110,8 +110,11 @@ void RefaultJoin::add_mapping(const Row& row, const MappingRow& mapping) {
     // After madvise the mapping is still there.
     const bool is_gone = row.kind == trace::EventKind::munmap_;
     for_pages(mapping.address, mapping.size, [&](std::size_t at) {
-      if (is_gone) states_[at].is_file = false;
-      if (!is_gone) states_[at].is_free = false;
+      if (is_gone) {
+        states_[at].is_file = false;
+      } else {
+        states_[at].is_free = false;
+      }
     });
   } else if (maps_file(row.kind, mapping)) {
     for_pages(mapping.address, mapping.size, [&](std::size_t at) {

@@ -12,7 +12,7 @@ struct ReleaseRun {
   std::uint32_t site = 0;  // of most of the blocks
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;  // begin of the last release
-  // From begin to end, with at most 20 us between two releases: what is longer is another thread's time.
+  // From begin to end. Between two releases at most 20 us count: in a longer gap other threads ran.
   std::uint64_t busy_ns = 0;
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;

@@ -163,6 +163,16 @@ def test_threads_that_run_by_turns_tell_nothing(monkeypatch: pytest.MonkeyPatch)
         assert one.of(*image) == (lost_ns_per_s, queued_ns / 10)
 
 
+def test_a_process_without_a_thread_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel still has its folder, and no thread in it."""
+    image, calls = (7, 0), calls_with([])._replace(started_ns=0)
+    monkeypatch.setattr(switches, "threads_of", lambda _: {})
+    one = switches.SwitchLooks()
+    one.look(10**9, {image: calls})
+    one.look(2 * 10**9, {image: calls})
+    assert one.of(*image) == (0.0, 0.0)
+
+
 def test_the_kernel_counts_this_processs_switches() -> None:
     before = switches.threads_of(os.getpid())
     for _ in range(20):
