@@ -64,12 +64,16 @@ void handle_all_forks() noexcept {
   });
 }
 
-bool begin_sites(const char* path) noexcept {
+bool is_before_all(const char* path) noexcept {
   for (const char* name : {"malloc", "free", "realloc", "malloc_usable_size"}) {
     if (is_first(name)) continue;
     say(path, "the program or another preloaded library has its own malloc before this one", 0);
     return false;
   }
+  return true;
+}
+
+bool begin_sites(const char* path) noexcept {
   if (!make_site_heaps(remedies)) {
     say(path, "no address space for its heaps", 0);
     return false;
@@ -83,7 +87,7 @@ bool begin_sites(const char* path) noexcept {
 void begin_trims(const char* path) noexcept {
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
     if (remedies.remedies[i].kind != RemedyKind::trim) continue;
-    if (start_idle_trim(remedies.remedies[i].every_ms)) return;  // one thread suffices
+    if (start_idle_trim(remedies.remedies[i].every_ms, has_sites())) return;  // one thread suffices
     return say(path, "this allocator has no malloc_trim, or there can be no thread", 0, "; trim is off");
   }
 }
@@ -105,7 +109,7 @@ void begin() noexcept {
   if (path == nullptr || *path == '\0') return;
   const FileError error = read_remedies(path, remedies);
   if (error.what != nullptr) return say(path, error.what, error.line);
-  if (has_sites() && !begin_sites(path)) return;
+  if (!is_before_all(path) || (has_sites() && !begin_sites(path))) return;
   active = &remedies;
   begin_trims(path);
   begin_skipping(path);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "apply/helper_thread.hpp"
+#include "apply/next_functions.hpp"
 #include "heap/service/maintenance.hpp"
 
 namespace heapwright::apply {
@@ -25,7 +26,7 @@ void sleep_ms(std::uint32_t ms) noexcept {
 }
 
 void trim_all() noexcept {
-  trim_heap(0);
+  if (trim_heap != nullptr) trim_heap(0);
   constexpr std::size_t slice = 1024;
   while (heap::maintain(slice, 0) == slice) {
   }
@@ -51,9 +52,11 @@ void* trim_when_idle(void* ms) {
 
 }  // namespace
 
-bool start_idle_trim(std::uint32_t every_ms) noexcept {
+bool start_idle_trim(std::uint32_t every_ms, bool has_site_heaps) noexcept {
   trim_heap = reinterpret_cast<int (*)(std::size_t)>(dlsym(RTLD_NEXT, "malloc_trim"));
-  if (trim_heap == nullptr) return false;
+  // The C library's gives back nothing of another allocator's.
+  if (object_of(trim_heap) != object_of(next.malloc)) trim_heap = nullptr;
+  if (trim_heap == nullptr && !has_site_heaps) return false;
   return start_helper_thread(trim_when_idle, reinterpret_cast<void*>(static_cast<std::uintptr_t>(every_ms)));
 }
 

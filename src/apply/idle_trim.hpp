@@ -7,7 +7,8 @@
 namespace heapwright::apply {
 
 // Starts a thread that looks every `every_ms` whether the process has used little processor time since the
-// last look, and then trims, once until it works again. False: there is no malloc_trim() or no thread.
-bool start_idle_trim(std::uint32_t every_ms) noexcept;
+// last look, and then trims, once until it works again, with the heaps of sites. False: there is nothing to
+// trim, as another allocator serves the program, or no thread.
+bool start_idle_trim(std::uint32_t every_ms, bool has_site_heaps) noexcept;
 
 }  // namespace heapwright::apply

@@ -58,16 +58,6 @@ void free_of_size(void* block, std::size_t) { ::free(block); }
 void free_of_alignment(void* block, std::size_t, std::size_t) { ::free(block); }
 std::size_t no_size(void*) { return 0; }
 
-const void* object_of(const void* address) noexcept {
-  Dl_info info;
-  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
-template <typename Function>
-const void* object_of(Function* function) noexcept {
-  return object_of(reinterpret_cast<const void*>(function));
-}
-
 #define HEAPWRIGHT_FIND(NAME, VALUE, PARAMETERS, ARGUMENTS, MEANWHILE) \
   found.NAME = reinterpret_cast<decltype(found.NAME)>(dlsym(RTLD_NEXT, #NAME));
 void find_all() noexcept {
@@ -103,6 +93,11 @@ void find_next_functions() noexcept {
   errno = before;
   finder.store(nullptr, std::memory_order_relaxed);
   state.store(State::found, std::memory_order_release);
+}
+
+const void* object_of(const void* address) noexcept {
+  Dl_info info;
+  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
 // A program that is not position-independent and takes a function's address has an entry of its linkage table

@@ -43,6 +43,13 @@ void find_next_functions() noexcept;
 // allocator may stand before us.
 bool is_first(const char* name) noexcept;
 
+// The beginning of the file in memory that has the address; nullptr: none has.
+const void* object_of(const void* address) noexcept;
+template <typename Function>
+const void* object_of(Function* function) noexcept {
+  return object_of(reinterpret_cast<const void*>(function));
+}
+
 // Whether the file of a function's code begins with one of these names.
 bool is_of_runtime(const void* function) noexcept;
 

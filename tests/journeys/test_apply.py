@@ -18,6 +18,7 @@ from conftest import Record, build, collector, programs
 from heapwright.cli import native_programs, run_command
 
 library = build / "lib/libheapwright-apply.so"
+JEMALLOC = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +154,15 @@ def test_an_idle_program_gives_back_what_it_freed(record: Record, tmp_path: Path
     assert (applied.code, applied.output, applied.errors) == (0, "returned\n", [])
 
 
+@pytest.mark.skipif(not JEMALLOC.exists(), reason="needs another allocator")
+def test_another_allocator_is_not_trimmed_by_the_c_librarys_function(tmp_path: Path) -> None:
+    remedy = tmp_path / "remedy.toml"
+    remedy.write_text('version = 1\n[[remedy]]\nchange = "trim"\nevery_ms = 20\n')
+    applied = Applied(remedy, "idles", 60, LD_PRELOAD=f"{library}:{JEMALLOC}")
+    assert applied.errors[0].endswith("this allocator has no malloc_trim, or there can be no thread; trim is off")
+    assert Applied(remedy, "idles", 60).errors == []
+
+
 def skipped(applied: Applied) -> int:
     """How many frees, by its line; 0 without one."""
     lines = [line for line in applied.errors if "frees skipped" in line]
@@ -244,9 +254,12 @@ def test_a_program_with_its_own_malloc_is_left_alone(record: Record, tmp_path: P
     remedy = kept(record, tmp_path, ["segregate@make_session"], "changed_loads", "sessions", "heap", 60)
     without_file = Applied(None, "own_realloc")
     assert (without_file.code, without_file.output) == (0, "as it was, in its own memory\n")
-    applied = Applied(remedy, "own_malloc")
-    assert applied.code == 0
-    assert applied.errors[0].endswith("has its own malloc before this one; no remedy is applied")
+    trims = tmp_path / "trims.toml"
+    trims.write_text('version = 1\n[[remedy]]\nchange = "trim"\nevery_ms = 20\n')
+    for file in (remedy, trims):
+        applied = Applied(file, "own_malloc")
+        assert applied.code == 0
+        assert applied.errors[0].endswith("has its own malloc before this one; no remedy is applied")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's")

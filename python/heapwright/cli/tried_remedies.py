@@ -21,8 +21,9 @@ from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy, without_source
 from heapwright.trial.run import Way
 
-# What the library writes of a site whose file has another build than the recording.
-_IS_OFF = r"^heapwright: (\S+@.* is off: .*)$"
+# What the library writes where it does not apply a remedy: the file has another build than the recording, the
+# allocator has nothing to trim, the program its own malloc.
+_IS_OFF = r"^heapwright: (\S+@.* is off: .*|\S+: .*; (?:\S+ is off|no remedy is applied))$"
 
 
 def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[str]]:

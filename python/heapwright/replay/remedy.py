@@ -21,12 +21,13 @@ _LEAST_KEPT_BYTES = 64 * 1024  # as in src/base/kept_blocks.hpp
 SKIP_FREES = "skip-frees-at-exit"
 _SKIP_FREES_IN_REPLAY = "exit_policy"
 TRIM_MS = range(10, 3_600_001)  # as in src/apply/remedy_file.cpp
-_KINDS = ("set", "on", "trim", SKIP_FREES, *_TRIED_AS)
+_TRIM_WHEN_IDLE, _USUAL_TRIM = "trim-when-idle", "trim:1000"
+_KINDS = ("set", "on", "trim", _TRIM_WHEN_IDLE, SKIP_FREES, *_TRIED_AS)
 _HOW = (
     "set:glibc.arena_max=1, on:jemalloc, segregate@SITE, reuse@SITE, defer@SITE, trim:MS, "
     f"{SKIP_FREES}, or a + of them"
 )
-_NEXT = re.compile(rf"\+(?=(?:set|on|trim):|{SKIP_FREES}(?:\+|$)|[a-z_]+(?::[^@+]*)?@)")
+_NEXT = re.compile(rf"\+(?=(?:set|on|trim):|(?:{SKIP_FREES}|{_TRIM_WHEN_IDLE})(?:\+|$)|[a-z_]+(?::[^@+]*)?@)")
 _ONE_MORE_SETTING = re.compile(r"\+(?=[\w.]+=)")
 
 
@@ -116,6 +117,8 @@ def parse(text: str) -> Remedy:
 
     >>> parse("set:glibc.arena_max=1+top_pad=1M").settings
     'glibc.arena_max=1,top_pad=1M'
+    >>> parse("reuse@f+trim-when-idle").text
+    'reuse@f+trim:1000'
     >>> parse("reuse@f+trim:500+on:./liba+b.so")
     Remedy(on='./liba+b.so', settings='', change='reuse@f+trim:500')
     """
@@ -145,6 +148,8 @@ def _kind_and_value(text: str, part: str) -> tuple[str, str]:
         if len(value) > 9 or int(value) not in TRIM_MS:
             raise MeasureError(f"{part}: trim takes milliseconds from 10 to 3600000, as in trim:1000")
         return "change", part
+    if part == _TRIM_WHEN_IDLE:
+        return "change", _USUAL_TRIM
     if part == SKIP_FREES:
         return "change", _SKIP_FREES_IN_REPLAY
     if kind in _TRIED_AS and mark == "@" and value:

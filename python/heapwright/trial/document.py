@@ -198,6 +198,10 @@ def _notes(tried: Tried) -> list[str]:
                 f"{arm.way.name} is of {arm.way.allocator}, and the program has {', '.join(others)} in its "
                 f"memory, which takes no such setting; on:{arm.way.allocator}+{arm.way.name} replaces it"
             )
+    if tried.plan.load and not any("idle_bytes" in run.figures for arm in tried.arms for run in arm.runs):
+        found.append(
+            f"{tried.plan.command[0]} ended before its load was over: what it holds when idle is not known"
+        )
     children = max((run.children for arm in tried.arms for run in arm.runs), default=0)
     if children:
         found.append(

@@ -28,6 +28,8 @@ PLAIN = candidates.Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "2", "MAL
         ),
         ("skip-frees-at-exit+segregate@f", Remedy(change="exit_policy+segregate@f")),
         ("segregate@f+skip-frees-at-exit", Remedy(change="segregate@f+exit_policy")),
+        ("trim-when-idle", Remedy(change="trim:1000")),
+        ("on:./a+b/libmine.so+trim-when-idle", Remedy("./a+b/libmine.so", change="trim:1000")),
     ],
 )
 def test_a_remedy_is_what_a_replay_takes(text: str, remedy: Remedy) -> None:

@@ -187,6 +187,14 @@ def test_an_interruption_shows_what_was_measured() -> None:
     assert "interrupted: these are the runs until then" in made["notes"]
 
 
+@pytest.mark.parametrize("has_idled", [True, False])
+def test_a_server_that_ends_under_its_load_has_no_idle_memory(has_idled: bool) -> None:
+    run = Run({"peak_bytes": MIB} | ({"idle_bytes": MIB} if has_idled else {}))
+    made = tried(Runner(plain=forever(run), arenas=forever(run)), plan=PLAN._replace(load="curl"))
+    said = f"{PLAN.command[0]} ended before its load was over: what it holds when idle is not known"
+    assert (said in made["notes"]) is not has_idled
+
+
 def metric(value: float, unit: str = "") -> Run:
     return Run({"metric": value, "peak_bytes": MIB}, unit=unit)
 
