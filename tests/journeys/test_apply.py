@@ -159,7 +159,9 @@ def test_another_allocator_is_not_trimmed_by_the_c_librarys_function(tmp_path: P
     remedy = tmp_path / "remedy.toml"
     remedy.write_text('version = 1\n[[remedy]]\nchange = "trim"\nevery_ms = 20\n')
     applied = Applied(remedy, "idles", 60, LD_PRELOAD=f"{library}:{JEMALLOC}")
-    assert applied.errors[0].endswith("this allocator has no malloc_trim, or there can be no thread; trim is off")
+    assert applied.errors[0].endswith(
+        "this allocator has no malloc_trim, or there can be no thread; trim is off"
+    )
     assert Applied(remedy, "idles", 60).errors == []
 
 
