@@ -98,6 +98,8 @@ class Input {
     const std::size_t session = line.find('\t', library) + 1;
     if (!line.starts_with("images\t") || session == 0) return;
     attachment.hand_on({line.substr(library, session - 1 - library), line.substr(session)});
+    std::printf("{\"state\": \"following\"}\n");
+    std::fflush(stdout);
   }
 
   std::string said_;

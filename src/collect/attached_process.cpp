@@ -108,9 +108,11 @@ int AttachedProcess::open_session() const {
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
-void AttachedProcess::hand_on(const std::string& library, const std::string& session) const {
+void AttachedProcess::hand_on(const std::string& library, const std::string& session) {
   const std::string line = "images\t" + library + "\t" + session + "\n";
-  if (to_attacher_ >= 0) write_all(to_attacher_, line.data(), line.size());
+  if (to_attacher_ < 0) return;
+  write_all(to_attacher_, line.data(), line.size());
+  read_line();
 }
 
 void AttachedProcess::detach() {

@@ -31,8 +31,9 @@ class AttachedProcess {
   // Opens the session that the process has mapped; below 0: see errno.
   int open_session() const;
 
-  // With its children: what images need that are to be recorded.
-  void hand_on(const std::string& library, const std::string& session) const;
+  // With its children: what images need that are to be recorded. Returns once the process has it, or
+  // heapwright-attach has ended.
+  void hand_on(const std::string& library, const std::string& session);
 
   // Waits until the process is restored or has ended. A second call does nothing.
   void detach();
