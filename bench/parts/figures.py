@@ -175,6 +175,10 @@ node_memory_text = {
     "map": "`std::map` of 100,000 entries of two numbers",
     "table": "`std::unordered_map` of them",
     "list": "`std::list` of 100,000 numbers",
+    "maps_of_4": "maps of 4 entries each",
+    "maps_of_16": "maps of 16 entries each",
+    "maps_of_64": "maps of 64 entries each",
+    "tables_of_16": "unordered maps of 16 entries each",
 }
 pool_text = {
     "one_thread": "one thread",

@@ -17,6 +17,7 @@
 #include <heapwright/node_pool.hpp>
 #include <list>
 #include <map>
+#include <memory>
 #include <memory_resource>
 #include <optional>
 #include <random>
@@ -172,6 +173,13 @@ Memory memory_now() {
           static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE))};
 }
 
+void print_growth(const Memory& before, std::size_t elements) {
+  const Memory after = memory_now();
+  std::printf("{\"heap\": %.1f, \"resident\": %.1f}\n",
+              (after.heap - before.heap) / static_cast<double>(elements),
+              (after.resident - before.resident) / static_cast<double>(elements));
+}
+
 // Of a process that holds one container.
 template <class Library, class C>
 void print_memory() {
@@ -184,10 +192,21 @@ void print_memory() {
   } else {
     fill(*held, keys);
   }
-  const Memory after = memory_now();
-  std::printf("{\"heap\": %.1f, \"resident\": %.1f}\n",
-              (after.heap - before.heap) / static_cast<double>(count),
-              (after.resident - before.resident) / static_cast<double>(count));
+  print_growth(before, count);
+}
+
+// Of a process that holds many containers of a few elements each.
+template <class Library, class C, std::size_t in_each>
+void print_memory_of_small() {
+  constexpr std::size_t containers = 20000 / in_each;
+  memory_now();
+  const Memory before = memory_now();
+  std::vector<std::unique_ptr<typename Library::template holder<C>>> held(containers);
+  for (auto& one : held) {
+    one = std::make_unique<typename Library::template holder<C>>();
+    for (Key key = 0; key < in_each; ++key) (**one)[key * 7919] = key;
+  }
+  print_growth(before, containers * in_each);
 }
 
 struct MemoryRow {
@@ -207,7 +226,11 @@ void add_all(const std::string& library) {
   };
   add("map", &build_and_end<Library, typename Library::Map>);
   add_memory("map", &print_memory<Library, typename Library::Map>);
+  add_memory("maps_of_4", &print_memory_of_small<Library, typename Library::Map, 4>);
+  add_memory("maps_of_16", &print_memory_of_small<Library, typename Library::Map, 16>);
+  add_memory("maps_of_64", &print_memory_of_small<Library, typename Library::Map, 64>);
   if constexpr (requires { typename Library::Table; }) {
+    add_memory("tables_of_16", &print_memory_of_small<Library, typename Library::Table, 16>);
     add_memory("table", &print_memory<Library, typename Library::Table>);
     add("table", &build_and_end<Library, typename Library::Table>);
   }

@@ -11,7 +11,8 @@
 // A block's page is computed from its address. The block freed last is allocated
 // first, then the blocks of its size's ready list, which takes over all free
 // blocks of a page at once. A page without a block in use serves any size, or is
-// returned (detail/node_spans.hpp). Not thread-safe.
+// returned (detail/node_spans.hpp). The first pages of a pooled container are parts of
+// pages that all containers of its type share (detail/node_parts.hpp). Not thread-safe.
 #ifndef HEAPWRIGHT_NODE_POOL_HPP
 #define HEAPWRIGHT_NODE_POOL_HPP
 
@@ -31,6 +32,8 @@
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/node_pages.hpp"
+#include "heapwright/detail/node_parts.hpp"
+#include "heapwright/detail/node_sizes.hpp"
 #include "heapwright/detail/node_spans.hpp"
 #include "heapwright/detail/node_statistics.hpp"
 #include "heapwright/detail/pool_annotation.hpp"
@@ -49,17 +52,7 @@ class node_pool final : public std::pmr::memory_resource {
   static constexpr std::size_t largest_node = 512;
 
   node_pool() noexcept : node_pool(node_pool_options{}) {}
-  explicit node_pool(const node_pool_options& options) noexcept
-      : spans_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource(),
-               options.page_bytes, options.upstream == nullptr),
-        page_mask_(options.page_bytes - 1),
-        name_(options.name),
-        annotation_(this, options.name != nullptr ? options.name : "node_pool") {
-    HEAPWRIGHT_CHECK(std::has_single_bit(options.page_bytes) && options.page_bytes >= 4096 &&
-                         options.page_bytes <= 1 << 20,
-                     "node_pool", "page_bytes must be a power of two from 4 KiB to 1 MiB");
-    if (name_ != nullptr) enlist();
-  }
+  explicit node_pool(const node_pool_options& options) noexcept : node_pool(options, nullptr) {}
   node_pool(const node_pool&) = delete;
   node_pool& operator=(const node_pool&) = delete;
   // Frees all memory, including blocks in use.
@@ -71,7 +64,7 @@ class node_pool final : public std::pmr::memory_resource {
   // O(1) except for upstream; throws what upstream throws.
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
     const std::size_t index = size_index(bytes, alignment);
-    void* given = index > largest_index ? allocate_large(bytes, alignment) : take(sizes_[index], index);
+    void* given = index > largest_index ? allocate_large(bytes, alignment) : take(index);
     annotation_.took(given, bytes);
     return given;
   }
@@ -84,16 +77,16 @@ class node_pool final : public std::pmr::memory_resource {
     if (index > largest_index) [[unlikely]] {
       return deallocate_large(first);
     }
-    one_size& size = sizes_[index];
-    detail::node_page* page = page_of(first);
-    HEAPWRIGHT_CHECK(page->block_bytes == index * step && spans_.has(page->span), "node_pool",
+    detail::node_size& size = sizes_.at(index);
+    HEAPWRIGHT_CHECK(page_of(first)->block_bytes == index * step && owns(page_of(first)), "node_pool",
                      "deallocate() of a block of another pool or size");
-    HEAPWRIGHT_CHECK(page->live != 0 && page->free != first && size.last != first, "node_pool",
-                     "deallocate() of a block that is already back");
+    HEAPWRIGHT_CHECK(page_of(first)->live != 0 && page_of(first)->free != first && size.last != first,
+                     "node_pool", "deallocate() of a block that is already back");
     if (size.last == nullptr) {
       size.last = detail::put_block(first, index * step, nullptr);
       return;
     }
+    detail::node_page* page = page_of(first);
     give(size, page, first, index * step);
     if (page->live == 0) [[unlikely]] {
       free_page(size, page);
@@ -104,17 +97,18 @@ class node_pool final : public std::pmr::memory_resource {
   // no longer used and whose nodes need no destruction.
   void release() noexcept {
     take_all_back();
-    sizes_.fill({});
     annotation_.gave_all();
   }
 
   // Frees all pages without a block in use.
   void shrink() noexcept {
     for (std::size_t index = 1; index <= largest_index; ++index) {
-      one_size& size = sizes_[index];
+      if (!sizes_.has(index)) continue;
+      detail::node_size& size = sizes_.at(index);
       put_back(size, std::exchange(size.last, nullptr), index * step);
       put_back(size, std::exchange(size.ready, nullptr), index * step);
     }
+    if (pages_ == nullptr) sizes_.end(spans_.upstream());
     spans_.shrink();
   }
 
@@ -127,13 +121,14 @@ class node_pool final : public std::pmr::memory_resource {
       ++result.pages;
     }
     for (std::size_t index = 1; index <= largest_index; ++index) {
-      const std::size_t waiting =
-          detail::length_of(sizes_[index].last) + detail::length_of(sizes_[index].ready);
+      const detail::node_size& size = sizes_.at(index);
+      const std::size_t waiting = detail::length_of(size.last) + detail::length_of(size.ready);
       result.live_blocks -= waiting;
       result.live_bytes -= waiting * index * step;
     }
     for (const auto* large = large_; large != nullptr; large = large->next) ++result.large_blocks;
-    result.retained_bytes = spans_.retained_bytes() + large_bytes_;
+    result.retained_bytes = spans_.retained_bytes() + large_bytes_ + sizes_.bytes() +
+                            part_count_ * detail::node_parts::part_bytes;
     result.idle_pages = spans_.idle_pages();
     return result;
   }
@@ -156,12 +151,23 @@ class node_pool final : public std::pmr::memory_resource {
  private:
   static constexpr std::size_t step = 8;
   static constexpr std::size_t largest_index = largest_node / step;
-  // The blocks of `last` and `ready` count as in use for their pages.
-  struct one_size {
-    detail::node_block* last = nullptr;   // freed last, allocated first
-    detail::node_block* ready = nullptr;  // free blocks of one page
-    detail::page_ring partial;            // pages with free blocks
-  };
+  template <class T>
+  friend class node_allocator;
+  template <class Container>
+  friend class pooled;
+  // parts: where the first pages come from; null: they are whole ones as well.
+  node_pool(const node_pool_options& options, detail::node_parts* parts) noexcept
+      : spans_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource(),
+               options.page_bytes, options.upstream == nullptr),
+        page_mask_(options.page_bytes - 1),
+        parts_(parts),
+        name_(options.name),
+        annotation_(this, options.name != nullptr ? options.name : "node_pool") {
+    HEAPWRIGHT_CHECK(std::has_single_bit(options.page_bytes) && options.page_bytes >= 4096 &&
+                         options.page_bytes <= 1 << 20,
+                     "node_pool", "page_bytes must be a power of two from 4 KiB to 1 MiB");
+    if (name_ != nullptr) enlist();
+  }
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
   void do_deallocate(void* first, std::size_t bytes, std::size_t alignment) noexcept override {
@@ -178,26 +184,39 @@ class node_pool final : public std::pmr::memory_resource {
     return alignment > step ? (index + 1) & ~std::size_t{1} : index;
   }
   std::size_t page_bytes() const noexcept { return page_mask_ + 1; }
-  std::size_t room() const noexcept { return page_bytes() - sizeof(detail::node_page); }
+  // Without its header. A page without a span is a part.
+  std::size_t room_of(const detail::node_page* page) const noexcept {
+    return (page->span != nullptr ? page_bytes() : detail::node_parts::part_bytes) - sizeof(*page);
+  }
+  // A block behind it is one of another pool, for checks.
+  bool owns(const detail::node_page* page) const noexcept {
+    return page->span != nullptr ? spans_.has(page->span) : parts_ != nullptr;
+  }
   detail::node_page* page_of(void* block) const noexcept {
     const auto inside = reinterpret_cast<std::uintptr_t>(block) & page_mask_;
-    return reinterpret_cast<detail::node_page*>(static_cast<std::byte*>(block) - inside);
+    auto* page = reinterpret_cast<detail::node_page*>(static_cast<std::byte*>(block) - inside);
+    if (page->block_bytes == detail::node_parts::part_bytes) [[unlikely]] {
+      return detail::node_parts::part_of(page, block);
+    }
+    return page;
   }
 
-  void* take(one_size& size, std::size_t index) {
+  void* take(std::size_t index) {
+    detail::node_size& size = sizes_.at(index);
     if (size.last != nullptr) {
       detail::unpoison(size.last, index * step);
       return std::exchange(size.last, nullptr);
     }
     detail::node_block* block = size.ready;
     if (block == nullptr) [[unlikely]] {
-      block = make_ready(size, index);
+      return take_from_page(index);
     }
     detail::unpoison(block, index * step);
     size.ready = block->next;
     return block;
   }
-  static void give(one_size& size, detail::node_page* page, void* first, std::size_t bytes) noexcept {
+  static void give(detail::node_size& size, detail::node_page* page, void* first,
+                   std::size_t bytes) noexcept {
     detail::node_block* others = page->free;
     page->free = detail::put_block(first, bytes, others);
     --page->live;
@@ -205,49 +224,60 @@ class node_pool final : public std::pmr::memory_resource {
       offer(size, page);
     }
   }
-  [[gnu::noinline]] detail::node_block* make_ready(one_size& size, std::size_t index) {
+  [[gnu::noinline]] void* take_from_page(std::size_t index) {
+    detail::node_size& size = sizes_.make(index, spans_.upstream());
     if (size.partial.first() == nullptr) add_page(size, index);
     detail::node_page* page = size.partial.first();
     detail::node_block* first = page->take_blocks();
     if (!page->has_blocks()) size.partial.remove(page);
+    detail::unpoison(first, index * step);
+    size.ready = first->next;
     return first;
   }
   // The page got its first free block; with untouched blocks it is in the ring already.
-  [[gnu::noinline]] static void offer(one_size& size, detail::node_page* page) noexcept {
+  [[gnu::noinline]] static void offer(detail::node_size& size, detail::node_page* page) noexcept {
     if (page->touched == page->capacity) size.partial.add(page);
   }
   // Returns blocks of one page to it; frees the page if none of its blocks is in use.
-  void put_back(one_size& size, detail::node_block* list, std::size_t bytes) noexcept {
+  void put_back(detail::node_size& size, detail::node_block* list, std::size_t bytes) noexcept {
     if (list == nullptr) return;
     detail::node_page* page = page_of(list);
     while (list != nullptr) give(size, page, std::exchange(list, detail::block_after(list)), bytes);
     if (page->live == 0) free_page(size, page);
   }
 
-  void add_page(one_size& size, std::size_t index) {
-    const auto [memory, span] = spans_.take();
+  void add_page(detail::node_size& size, std::size_t index) {
+    const bool is_part = parts_ != nullptr && part_count_ < most_parts && index * step <= largest_in_part;
+    const auto [memory, span] = is_part ? detail::node_spans::taken{parts_->take(), nullptr} : spans_.take();
+    if (is_part) ++part_count_;
     auto* page = ::new (memory) detail::node_page{};
     page->span = span;
     page->block_bytes = static_cast<std::uint32_t>(index * step);
-    page->capacity = static_cast<std::uint32_t>(room()) / page->block_bytes;
+    page->capacity = static_cast<std::uint32_t>(room_of(page)) / page->block_bytes;
     page->next_of_all = pages_;
     if (pages_ != nullptr) pages_->previous_of_all = page;
     pages_ = page;
-    detail::poison(page->begin(), room());
+    detail::poison(page->begin(), room_of(page));
     size.partial.add(page);
   }
   void free_page(detail::node_page* page) noexcept {
     (page->previous_of_all != nullptr ? page->previous_of_all->next_of_all : pages_) = page->next_of_all;
     if (page->next_of_all != nullptr) page->next_of_all->previous_of_all = page->previous_of_all;
-    detail::unpoison(page->begin(), room());
-    spans_.give(page, page->span);
+    detail::unpoison(page->begin(), room_of(page));
+    if (page->span != nullptr) {
+      spans_.give(page, page->span);
+    } else {
+      parts_->give(page);
+      --part_count_;
+    }
   }
-  [[gnu::noinline]] void free_page(one_size& size, detail::node_page* page) noexcept {
+  [[gnu::noinline]] void free_page(detail::node_size& size, detail::node_page* page) noexcept {
     size.partial.remove(page);
     free_page(page);
   }
   void take_all_back() noexcept {
     while (pages_ != nullptr) free_page(pages_);
+    sizes_.end(spans_.upstream());
     spans_.shrink();
     while (large_ != nullptr) free_large(large_);
   }
@@ -277,6 +307,17 @@ class node_pool final : public std::pmr::memory_resource {
     large_ = header;
     return first;
   }
+  // What is no node, such as the buckets of a small hash table: a page for each size would be
+  // several times the table.
+  void* allocate_array(std::size_t bytes, std::size_t alignment) {
+    void* given = allocate_large(bytes, alignment);
+    annotation_.took(given, bytes);
+    return given;
+  }
+  void deallocate_array(void* first) noexcept {
+    annotation_.gave(first);
+    deallocate_large(first);
+  }
   void deallocate_large(void* first) noexcept {
     free_large(reinterpret_cast<detail::large_node*>(static_cast<std::byte*>(first)) - 1);
   }
@@ -290,18 +331,22 @@ class node_pool final : public std::pmr::memory_resource {
     spans_.upstream()->deallocate(reinterpret_cast<std::byte*>(header + 1) - front, bytes, alignment);
   }
 
+  static constexpr std::size_t most_parts = 30;        // a page of them
+  static constexpr std::size_t largest_in_part = 240;  // two in a part
   static inline constinit std::mutex named_mutex_;
   static inline constinit node_pool* named_ = nullptr;
 
   detail::node_spans spans_;
   std::size_t page_mask_;
   std::size_t large_bytes_ = 0;
+  detail::node_parts* parts_;
+  std::size_t part_count_ = 0;
   detail::node_page* pages_ = nullptr;
   detail::large_node* large_ = nullptr;
   const char* name_;
   node_pool* previous_named_ = nullptr;
   node_pool* next_named_ = nullptr;
-  std::array<one_size, largest_index + 1> sizes_{};
+  detail::node_sizes<largest_index> sizes_;
   [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
@@ -319,10 +364,11 @@ class node_allocator {
   node_allocator(const node_allocator<U>& other) noexcept : pool_(other.resource()) {}  // NOLINT: converts
   T* allocate(std::size_t count) {
     if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) detail::throw_bad_alloc();
-    return static_cast<T*>(pool_->allocate(count * sizeof(T), alignof(T)));
+    if (count == 1) return static_cast<T*>(pool_->allocate(sizeof(T), alignof(T)));
+    return static_cast<T*>(pool_->allocate_array(count * sizeof(T), alignof(T)));
   }
   void deallocate(T* first, std::size_t count) noexcept {
-    pool_->deallocate(first, count * sizeof(T), alignof(T));
+    count == 1 ? pool_->deallocate(first, sizeof(T), alignof(T)) : pool_->deallocate_array(first);
   }
   node_pool* resource() const noexcept { return pool_; }
   template <class U>
@@ -355,7 +401,7 @@ class pooled {
 
  public:
   pooled() : pooled(node_pool_options{}) {}
-  explicit pooled(const node_pool_options& options) : pool_(named(options)) { make(); }
+  explicit pooled(const node_pool_options& options) : pool_(named(options), parts_for(options)) { make(); }
   pooled(const pooled&) = delete;
   pooled& operator=(const pooled&) = delete;
   ~pooled() { end_container(); }
@@ -384,6 +430,11 @@ class pooled {
   static node_pool_options named(node_pool_options options) noexcept {
     if (options.name == nullptr) options.name = detail::type_name<Container>::value;
     return options;
+  }
+  // With other pages or another upstream, none of its memory is shared.
+  static detail::node_parts* parts_for(const node_pool_options& options) {
+    const bool is_usual = options.upstream == nullptr && options.page_bytes == detail::node_parts::page_bytes;
+    return is_usual ? &detail::parts_of<Container>() : nullptr;
   }
   void make() {
     std::construct_at(std::addressof(container_), typename Container::allocator_type(pool_));
