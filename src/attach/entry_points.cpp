@@ -137,6 +137,12 @@ Entry nothrow_form(Entry entry) noexcept {
   }
 }
 
+bool has_musl(const TargetMemory& memory, const std::vector<Module>& modules) {
+  const Module* const libc = first_with(memory, modules, "__libc_start_main");
+  return libc != nullptr && find_symbol(memory, *libc, "dlopen") &&
+         find_symbol(memory, *libc, "__tls_get_addr") && !find_symbol(memory, *libc, "gnu_get_libc_version");
+}
+
 Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& modules,
                          const std::vector<Mapping>& maps) {
   if (modules.empty()) {
@@ -145,13 +151,15 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
   const Module* const module = first_with(memory, modules, "malloc");
   if (module == nullptr) throw Refusal("none of its libraries has a malloc");
   refuse_what_is_observed(memory, modules, *module);
-  const Module* const libc = first_with(memory, modules, "gnu_get_libc_version");
-  if (libc == nullptr) {
-    throw Refusal("its C library is not glibc; start it with heapwright record or heapwright count");
+  const Module* const glibc = first_with(memory, modules, "gnu_get_libc_version");
+  if (glibc == nullptr && !has_musl(memory, modules)) {
+    throw Refusal(
+        "its C library is neither glibc nor musl; start it with heapwright record or heapwright count");
   }
   Allocator allocator;
   allocator.path = module->path;
-  allocator.is_glibc = module == libc;
+  allocator.is_glibc = module == glibc;
+  allocator.is_musl = glibc == nullptr;
   allocator.name = allocator_name(memory, *module, allocator.is_glibc);
   allocator.operators = whose_operators(memory, modules, *module);
   add_points(memory, modules, *module, allocator);

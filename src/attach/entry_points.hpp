@@ -29,7 +29,7 @@ struct Allocator {
   std::string path;  // empty: the program itself
   std::string name;  // for display: its path, and its version if it is glibc
   bool is_glibc = false;
-  bool is_musl = false;  // linked statically
+  bool is_musl = false;  // its C library is
   Operators operators = Operators::none;
   std::uint64_t usable_size = 0;  // 0: it has no such function
   bool is_inner = false;          // found by the executable's symbol table
@@ -41,6 +41,9 @@ struct Allocator {
   std::uint64_t code_bytes = 0;
   std::vector<EntryPoint> points;  // by Entry; two may be one function
 };
+
+// Whether the C library is musl, which is its own loader: one file has what glibc divides between two.
+bool has_musl(const TargetMemory& memory, const std::vector<Module>& modules);
 
 // Refusal: it has none that can be counted.
 Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& modules,

@@ -150,7 +150,7 @@ std::optional<InnerAllocator> find_inner_allocator(const TargetMemory& memory, c
   add_points(table, *prefix, allocator);
   add_of_system(table, allocator);
   mark_glibc(table, allocator);
-  allocator.is_musl = modules.empty() && find(table, "__init_tp") != nullptr;
+  allocator.is_musl = modules.empty() ? find(table, "__init_tp") != nullptr : has_musl(memory, modules);
   for (const char* name : {"malloc_usable_size", "usable_size"}) {
     const Symbol* const usable = find_function(table, *prefix + name);
     if (usable != nullptr && allocator.usable_size == 0) allocator.usable_size = usable->address;

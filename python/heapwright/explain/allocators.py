@@ -62,6 +62,8 @@ def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allo
     family = next((name for name in _FAMILIES if first.startswith(name)), "other")
     if family == "gperftools":
         family = "tcmalloc"
+    if first.startswith("ld-musl"):
+        family = "musl"
     values = metadata.condition_values
     settings = {name: value for name, value in values.items() if name.isupper() or name.startswith("_")}
     for tunable in values.get("GLIBC_TUNABLES", "").split(":"):
@@ -73,7 +75,8 @@ def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allo
         settings |= {of.option: values_of[of.parameter] for of in OF_MALLOPT if of.parameter in values_of}
     short, _, more = metadata.allocator.partition(" (")
     function = more.removesuffix(")") if short.endswith(" inside") else ""
-    return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings, function)
+    name = "musl" if family == "musl" else short or "an unknown allocator"
+    return Allocator(family, name, _HEADERS.get(family, 0), settings, function)
 
 
 def _as_int(recorded: int) -> int:

@@ -113,6 +113,8 @@ def _remedy(of: Evidence, kind: int) -> tuple[str, str]:
     guilty = giving_back(allocator)
     if guilty:
         return guilty, "free memory stays resident longer"
+    if allocator.family == "musl":
+        return "keep the blocks: musl has no setting for this", "they stay resident"
     return (
         f"let {allocator.name} keep free memory longer (its decay or purge delay), or keep the blocks",
         "free memory stays resident longer",
