@@ -100,6 +100,16 @@ _REPORTED = (
         "a deque for each session", "reported", ("sessions",), {}, "", "small_deque", ("sessions", "mended")
     ),
     Case("a cache without a bound", "reported", ("cache",), {}, "", "growth", ("cache", "mended")),
+    Case("malloc_trim after each batch", "reported", ("trims",), {}, "", "refaults", ("trims", "mended")),
+    Case("a cleared table keeps its buckets", "reported", ("cleared",)),
+    Case("a lock on the heap", "reported", ("locks",), {}, "", "reused_buffer", ("locks", "mended")),
+    Case(
+        "a string for each lookup", "reported", ("lookups",), {}, "", "reused_buffer", ("lookups", "mended")
+    ),
+    Case("exceptions as answers", "reported", ("throws",), {}, "", "built_again", ("throws", "mended")),
+    Case("a set for each task", "reported", ("sets",), {}, "", "built_again", ("sets", "mended")),
+    Case("a process that forks", "reported", ("copies",)),
+    Case("large tables by calloc", "reported", ("tables",)),
 )
 
 _DEBIAN = (

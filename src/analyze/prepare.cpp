@@ -309,11 +309,12 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   return true;
 }
 
-// The row of a mapping that was made, moved or ended; false if there is none.
+// The row of a mapping that was made, moved or ended, or of a malloc_trim; false if there is none.
 bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   const auto kind = batch_.kind[index];
   const auto address = batch_.address[index];
-  if ((!trace::changes_mappings(kind) && kind != EventKind::sbrk_) || address == 0) {
+  const bool is_trim = kind == EventKind::malloc_trim_;
+  if (!is_trim && ((!trace::changes_mappings(kind) && kind != EventKind::sbrk_) || address == 0)) {
     return false;
   }
   row = Row{};
@@ -323,7 +324,12 @@ bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   row.stack = batch_.stack[index];
   row.kind = kind;
   row.flags = static_cast<std::uint8_t>(row_is_mapping | (is_chosen ? 0 : row_not_chosen));
-  piece_->mappings.push_back({address, batch_.size[index], batch_.old_address[index], batch_.usable[index]});
+  if (is_trim) {
+    piece_->mappings.emplace_back();
+  } else {
+    piece_->mappings.push_back(
+        {address, batch_.size[index], batch_.old_address[index], batch_.usable[index]});
+  }
   return true;
 }
 

@@ -102,10 +102,15 @@ void RefaultJoin::add(const order::Run<Piece>& run) {
 }
 
 void RefaultJoin::add_mapping(const Row& row, const MappingRow& mapping) {
-  if (gives_back(row.kind, mapping)) {
+  if (row.kind == trace::EventKind::malloc_trim_) {
+    ++trims_;
+    trim_stack_ = row.stack;
+  } else if (gives_back(row.kind, mapping)) {
     State by;
     by.free_stack = row.stack;
     by.given_back_by = static_cast<std::uint8_t>(GivenBackBy::program);
+    // Whatever blocks are there.
+    for_pages(mapping.address, mapping.size, [&](std::size_t at) { states_[at].blocks = 0; });
     give_back(mapping.address, mapping.size, by);
     // After madvise the mapping is still there.
     const bool is_gone = row.kind == trace::EventKind::munmap_;
@@ -124,6 +129,7 @@ void RefaultJoin::add_mapping(const Row& row, const MappingRow& mapping) {
     });
   } else if (row.kind == trace::EventKind::mmap_ || row.kind == trace::EventKind::mremap_) {
     acquire(mapping.address, mapping.size, row.stack);
+    for_pages(mapping.address, mapping.size, [&](std::size_t at) { states_[at].blocks = 0; });
   }
 }
 
@@ -134,6 +140,7 @@ void RefaultJoin::acquire(std::uint64_t address, std::uint64_t bytes, std::uint3
   for_pages(address, bytes > page_bytes ? bytes : 1, [&](std::size_t at) {
     auto& state = states_[at];
     is_near = true;
+    ++state.blocks;
     state.stack = stack;
     state.is_free = state.is_file = false;
     if (waiting_.empty()) return;
@@ -165,10 +172,13 @@ void RefaultJoin::give_back(std::uint64_t address, std::uint64_t bytes, const St
   for_pages(address, bytes, [&](std::size_t at) {
     auto& state = states_[at];
     if (state.is_file) return;
+    if (state.blocks > 0) --state.blocks;
     state.freed_stack = by.freed_stack != 0 ? by.freed_stack : state.stack;
     state.free_stack = by.free_stack;
     state.given_back_by = by.given_back_by;
-    state.is_free = state.was_freed = true;
+    state.trims = trims_;
+    state.is_free = true;
+    if (state.blocks == 0) state.was_freed = true;
   });
 }
 
@@ -187,6 +197,10 @@ void RefaultJoin::join(const trace::RefaultRun& run) {
     state.was_freed = false;
     const Sum sum{weight, part_ns * weight, is_first ? weight : 0};
     is_first = false;
+    if (state.given_back_by != static_cast<std::uint8_t>(GivenBackBy::program) && trims_ != state.trims) {
+      state.given_back_by = static_cast<std::uint8_t>(GivenBackBy::trim);
+      state.free_stack = trim_stack_;
+    }
     if (state.is_free) {
       auto& waiting = waiting_[at];
       waiting = {waiting.faults + sum.faults, waiting.fault_ns + sum.fault_ns, waiting.times + sum.times};
@@ -204,8 +218,7 @@ void RefaultJoin::count(const State& state, std::uint32_t stack, const Sum& sum)
 
 void RefaultJoin::finish(Facts& facts) {
   while (next_ < runs_.size()) join(runs_[next_++]);
-  // Pages that no block has taken: the allocator's own headers.
-  for (const auto& [at, sum] : waiting_) count(states_[at], 0, sum);
+  // Pages that no block has taken are left out: freed after a fork, which copies them, or of headers.
   for (const auto& [key, sum] : sums_) {
     const auto& [stack, free_stack, freed_stack, by] = key;
     facts.refault_sites.push_back({stack, free_stack, freed_stack, by, sum.faults, sum.fault_ns, sum.times});

@@ -2,11 +2,13 @@
 // Joins page faults on pages that had faulted before with the blocks on these pages: which call had freed the
 // block there, and which one took the page again.
 //
-// A page with a live block is not given back. So a fault counts as the heap's only if a block on its page was
-// freed since the page's last such fault; others come from fork, from files (also from those mapped one after
-// the other at one place), or are not known. The block that
-// took a page is the next one there, if the page was free when it faulted: the allocator itself writes
-// headers. For blocks below a page only the page of their first byte is looked at.
+// A page with a live block is not given back. So a fault counts as the heap's only if the last block on its
+// page was freed since the page's last such fault, and if a block takes it; others come from fork (a page
+// that is copied when one of its blocks is written to or freed), from files (also from those mapped one after
+// the other at one place), or are not known. The block that took a page is the next one there, if the page
+// was free when it faulted: the allocator itself writes headers. For blocks below a page only the page of
+// their first byte is looked at. After a malloc_trim no free page is left: whatever a free gave back before,
+// settings do not keep.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +49,11 @@ class RefaultJoin {
     std::uint32_t stack = 0;       // of the latest block, or mapping
     std::uint32_t free_stack = 0;  // of the latest release
     std::uint32_t freed_stack = 0;
+    std::uint32_t blocks = 0;  // live ones
+    std::uint32_t trims = 0;   // calls of malloc_trim before the latest release
     std::uint8_t given_back_by = 0;
     bool is_free = false;    // the latest was a release
-    bool was_freed = false;  // there was a release since the last refault
+    bool was_freed = false;  // the last live block was released since the last refault
     bool is_file = false;    // of a file that is mapped there: the kernel keeps its pages
   };
   struct Sum {
@@ -82,6 +86,8 @@ class RefaultJoin {
   std::unordered_map<std::uint64_t, Large> large_;  // live blocks longer than a page, by address
   std::unordered_map<std::size_t, Sum> waiting_;    // by state: for the block that took the page
   std::map<Key, Sum> sums_;
+  std::uint32_t trims_ = 0;       // calls of malloc_trim until now
+  std::uint32_t trim_stack_ = 0;  // of the latest
 };
 
 }  // namespace heapwright::analyze

@@ -24,7 +24,7 @@ enum RowFlag : std::uint8_t {
   // Set once a release has found its block:
   row_by_other_thread = 32,
   // A mapping instead of a block: `size` is an index into Piece::mappings, and the address is odd, unlike any
-  // block's.
+  // block's. Also malloc_trim, with an empty MappingRow.
   row_is_mapping = 128,
   row_paired = 64,  // and is to be counted: `size` and `stack` are the block's, `address` is its lifetime
 };

@@ -366,13 +366,13 @@ class Planner {
   // old: that the block takes the place of; its size is 0 if there is none.
   void set_touch(std::uint32_t lane, const Row& row, const TouchedPages::Large& old, Operation& operation) {
     const auto maker = changes_.maker_of(operation.slot, {lane, writer_.next_of(lane)});
-    operation.touch =
-        touched_.make(row.address, {.size = row.size,
-                                    .made_ns = row.time_ns,
-                                    .operation = maker.operation,
-                                    .lane = maker.lane,
-                                    .stack = row.stack,
-                                    .written_ns = old.size != 0 ? old.written_ns : row.time_ns});
+    operation.touch = touched_.make(row.address, {.size = row.size,
+                                                  .made_ns = row.time_ns,
+                                                  .operation = maker.operation,
+                                                  .lane = maker.lane,
+                                                  .stack = row.stack,
+                                                  .written_ns = old.size != 0 ? old.written_ns : row.time_ns,
+                                                  .is_cleared = row.kind == EventKind::calloc_});
     if (operation.kind == serve_nothing) writer_.set_touch(maker.lane, maker.operation, operation.touch);
   }
 

@@ -16,6 +16,8 @@ constexpr std::uint64_t least_ns_a_page = 100;
 // The kernel keeps a part of its count by processor, which a reading misses.
 constexpr std::uint64_t uncounted_pages = 128;
 constexpr std::uint64_t long_life_ns = 100'000'000;
+// The C library maps a large block apart this far into a page, of fresh memory that calloc does not clear.
+constexpr std::uint64_t mapped_apart = 16;
 
 }  // namespace
 
@@ -50,6 +52,7 @@ std::uint8_t TouchedPages::make(std::uint64_t address, const Large& block) {
   own.pages = (address + block.size) / page - begin;
   own.first_mark = static_cast<std::uint32_t>(changes_at_marks_.size() - 1);
   ++blocks_;
+  own.is_cleared = block.is_cleared && address % page != mapped_apart;
   own.touch = share_of_stack(block.stack);
   return own.touch;
 }
@@ -93,7 +96,7 @@ void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, std::uin
 // At the last reading during its life the process had no more in memory, and later it had little time.
 std::uint64_t TouchedPages::most_pages_of(const Large& block, std::uint64_t now_ns) noexcept {
   const auto& readings = source_.memory_samples();
-  if (readings.empty()) return UINT64_MAX / page;
+  if (readings.empty() || block.is_cleared) return UINT64_MAX / page;
   while (next_reading_ < readings.size() && readings[next_reading_].time_ns < now_ns) ++next_reading_;
   std::uint64_t pages = 0;
   auto since_ns = block.written_ns;

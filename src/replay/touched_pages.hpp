@@ -46,6 +46,7 @@ class TouchedPages {
     std::uint8_t touch = touch_all;  // its current value
     std::uint32_t first_mark = 0;    // during its life
     std::uint64_t written_ns = 0;    // from then on: of a block that realloc grew, when it was first made
+    bool is_cleared = false;         // by calloc, in its call: it lies on used memory, or may do
   };
   // Maxima over the marks for live blocks that no scan saw: bytes that count as touched, and as untouched.
   // This is the possible error.

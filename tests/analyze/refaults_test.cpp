@@ -151,6 +151,39 @@ TEST(Refaults, MappedBlocksAndTheProgramsOwnMappingsAreTold) {
   EXPECT_EQ(advised.times, 4U);
 }
 
+// The C library gives only a heap's end back in a free; malloc_trim every free page, whatever the settings.
+TEST(Refaults, AfterAMallocTrimAreItsOwn) {
+  auto trace = glibc_trace();
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    trace.malloc(0, i * 100'000 + 1000, heap_at + 16, 16 * page_length, 3);
+    trace.refault_records.push_back(taken(i * 100'000 + 60'000, heap_at, 16));
+    freed(trace, i * 100'000 + 70'000, heap_at + 16, 5);
+    if (i > 5) trace.add(0, {EventKind::malloc_trim_, i * 100'000 + 80'000, 16, 0, 0, 0, 0, 11, 0, {}});
+  }
+  const Facts facts = facts_of(trace);
+  ASSERT_EQ(facts.refault_sites.size(), 2U);
+  EXPECT_EQ(facts.refault_sites[0].given_back_by, static_cast<std::uint8_t>(GivenBackBy::heap));
+  EXPECT_EQ(facts.refault_sites[0].free_stack, 5U);
+  EXPECT_EQ(facts.refault_sites[0].faults, 6U * 16);
+  EXPECT_EQ(facts.refault_sites[1].given_back_by, static_cast<std::uint8_t>(GivenBackBy::trim));
+  EXPECT_EQ(facts.refault_sites[1].free_stack, 11U);
+  EXPECT_EQ(facts.refault_sites[1].freed_stack, 3U);
+  EXPECT_EQ(facts.refault_sites[1].faults, 3U * 16);
+}
+
+// After a fork, each first write to a page copies it: in the frees of its blocks, or beside one that is gone.
+TEST(Refaults, OfCopiesAfterAForkAreNotTheHeaps) {
+  auto trace = glibc_trace();
+  for (std::uint64_t i = 0; i < 64; ++i) trace.malloc(0, i * 100 + 100, heap_at + 16 + i * 1024, 1000, 3);
+  trace.free(0, 20'000, heap_at + 16);
+  trace.refault_records.push_back(taken(50'000, heap_at, 8));  // beside the one that is gone
+  for (std::uint64_t i = 32; i < 64; ++i) trace.free(0, 60'000 + i * 100, heap_at + 16 + i * 1024);
+  trace.refault_records.push_back(taken(70'000, heap_at + 8 * page_length, 8));  // the last of these frees
+  const Facts facts = facts_of(trace);
+  EXPECT_TRUE(facts.refault_sites.empty());
+  EXPECT_EQ(facts.processor.heap_refaults, 0U);
+}
+
 TEST(Refaults, AWindowHasItsOwn) {
   auto trace = glibc_trace();
   for (std::uint64_t i = 0; i < 10; ++i) {

@@ -8,17 +8,32 @@
 //   strings     strings passed by value, twice
 //   sessions    a deque for each session
 //   cache       a cache without a bound
+//   trims       malloc_trim after each batch
+//   cleared     a hash table that keeps its buckets when it is cleared, and a malloc_trim after it
+//   locks       a small object on the heap for each call
+//   lookups     a string for each lookup in a map
+//   throws      an exception for each key that is missing
+//   sets        a set for each of many small tasks
+//   copies      a process that forks: its next writes copy pages
+//   tables      large tables by calloc, of which little is written
 //
 // and prints how long the work took, and how much is resident while it rests.
 #include <malloc.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -197,14 +212,177 @@ void cache() {
   say_resident();
 }
 
+using Blocks = std::vector<std::unique_ptr<char[]>>;
+
+[[gnu::noinline]] void batch(Blocks& kept) {
+  Blocks blocks;
+  for (int number = 0; number < 30'000; ++number) {
+    blocks.emplace_back(new char[300]);
+    blocks.back()[0] = 1;
+    if (number % 3000 == 0) kept.push_back(std::move(blocks.back()));
+  }
+}
+
+void trims() {
+  Blocks kept;
+  for (int round = 0; round < 40; ++round) {
+    batch(kept);
+    if (!is_mended) malloc_trim(0);
+    rest(5);
+  }
+}
+
+using Table = std::unordered_map<std::uint64_t, std::uint32_t>;
+
+[[gnu::noinline]] void fill(Table& table, std::uint64_t entries) {
+  for (std::uint64_t at = 0; at < entries; ++at) table[at * 7919] = 1;
+}
+
+void cleared() {
+  Table table;
+  fill(table, 1'000'000);
+  is_mended ? Table().swap(table) : table.clear();
+  malloc_trim(0);
+  for (int round = 0; round < 40; ++round) {
+    fill(table, 100);
+    table.clear();
+    rest(25);
+  }
+  say_resident();
+}
+
+std::recursive_mutex all_of_it;
+using Lock = std::unique_lock<std::recursive_mutex>;
+
+[[gnu::noinline]] std::unique_ptr<Lock> locked() { return std::make_unique<Lock>(all_of_it); }
+
+[[gnu::noinline]] long next(long number) {
+  if (is_mended) {
+    const Lock own(all_of_it);
+    return number + 1;
+  }
+  const auto own = locked();
+  return number + 1;
+}
+
+void locks() {
+  long number = 0;
+  while (number < 3'000'000) number = next(number);
+}
+
+template <class Key, class Map>
+[[gnu::noinline]] long sum_of(const Map& known, const std::vector<std::string>& names) {
+  long sum = 0;
+  for (const auto& name : names) sum += known.find(Key(name.data(), name.size()))->second;
+  return sum;
+}
+
+template <class Key, class Map>
+void look_up_all() {
+  Map known;
+  std::vector<std::string> names;
+  for (int number = 0; number < 40; ++number) {
+    names.push_back("x-amz-server-side-encryption-" + std::to_string(number));
+    known[names.back()] = number;
+  }
+  long sum = 0;
+  for (int round = 0; round < 30'000; ++round) sum += sum_of<Key>(known, names);
+  modes::use(&sum);
+}
+
+void lookups() {
+  is_mended ? look_up_all<std::string_view, std::map<std::string, long, std::less<>>>()
+            : look_up_all<std::string, std::map<std::string, long>>();
+}
+
+[[gnu::noinline]] int known_or_throw(const std::map<int, int>& known, int key) {
+  const auto found = known.find(key);
+  if (found == known.end()) throw std::runtime_error("no such key in this table: " + std::to_string(key));
+  return found->second;
+}
+
+[[gnu::noinline]] int known_or(const std::map<int, int>& known, int key, int other) {
+  const auto found = known.find(key);
+  return found == known.end() ? other : found->second;
+}
+
+void throws() {
+  const std::map<int, int> known{{-1, 1}};
+  long sum = 0;
+  for (int key = 0; key < 200'000; ++key) {
+    if (is_mended) {
+      sum += known_or(known, key, 2);
+      continue;
+    }
+    try {
+      sum += known_or_throw(known, key);
+    } catch (const std::exception& failure) {
+      sum += static_cast<long>(std::strlen(failure.what()));
+    }
+  }
+  modes::use(&sum);
+}
+
+constexpr std::size_t task_length = 32;
+using Task = int[task_length];
+
+[[gnu::noinline]] std::size_t different_in(const Task& task) {
+  if (!is_mended) return std::set<int>(std::begin(task), std::end(task)).size();
+  Task sorted;
+  std::copy(std::begin(task), std::end(task), sorted);
+  std::sort(std::begin(sorted), std::end(sorted));
+  return static_cast<std::size_t>(std::unique(std::begin(sorted), std::end(sorted)) - sorted);
+}
+
+void sets() {
+  modes::Random random;
+  std::size_t sum = 0;
+  for (int round = 0; round < 200'000; ++round) {
+    Task task;
+    for (int& one : task) one = static_cast<int>(random.below(20));
+    sum += different_in(task);
+  }
+  modes::use(&sum);
+}
+
+[[gnu::noinline]] void make_texts(std::vector<std::string>& texts) {
+  for (int number = 0; number < 400'000; ++number) texts.emplace_back(100, 'x');
+}
+
+void copies() {
+  std::vector<std::string> texts;
+  make_texts(texts);
+  for (int round = 0; round < 3; ++round) {
+    const auto child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    for (auto& text : texts) text[0] = 'y';
+  }
+}
+
+[[gnu::noinline]] void use_table(modes::Random& random) {
+  constexpr std::size_t entries = 4 << 20;
+  int* const table = static_cast<int*>(std::calloc(entries, sizeof(int)));
+  for (int number = 0; number < 1000; ++number) ++table[random.below(entries)];
+  modes::use(table);
+  std::free(table);
+}
+
+void tables() {
+  modes::Random random;
+  for (int round = 0; round < 40; ++round) use_table(random);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string_view name = count > 1 ? words[1] : "";
   is_mended = count > 2;
   constexpr std::pair<std::string_view, void (*)()> all[] = {
-      {"aligned", aligned}, {"steps", steps},       {"burst", burst}, {"matrices", matrices},
-      {"strings", strings}, {"sessions", sessions}, {"cache", cache},
+      {"aligned", aligned}, {"steps", steps},       {"burst", burst},     {"matrices", matrices},
+      {"strings", strings}, {"sessions", sessions}, {"cache", cache},     {"trims", trims},
+      {"cleared", cleared}, {"locks", locks},       {"lookups", lookups}, {"throws", throws},
+      {"sets", sets},       {"copies", copies},     {"tables", tables},
   };
   for (const auto& [known, run] : all) {
     if (known != name) continue;

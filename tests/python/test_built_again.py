@@ -4,7 +4,7 @@
 from types import SimpleNamespace as Made
 from typing import Any
 
-from heapwright.explain.advice import built_again, containers, small_deque, words
+from heapwright.explain.advice import built_again, containers, reused_buffer, small_deque, words
 from heapwright.explain.advice.evidence import FirstOfDeques
 
 
@@ -33,9 +33,13 @@ def test_what_is_built_again_each_time_is_kept() -> None:
     assert advice.time_ns == int(10**8 * (1 - 2 / 10**6)), "all but those of what is kept"
     (of_regex,) = built_again._find(built_again_site(made_by="std::regex", temporaries=9 * 10**5))
     assert "blocks of std::regex" in of_regex.pattern and "static const" in of_regex.action
+    (of_nodes,) = built_again._find(built_again_site(container="list"))
+    assert "without nodes" in of_nodes.action, "a pool for each list would take more than these"
+    (thrown,) = built_again._find(built_again_site(made_by="an exception"))
+    assert "instead of throwing" in thrown.action
     for other in (
         {"temporaries": 9 * 10**5},  # reused_buffer
-        {"container": "map"},  # node_pool
+        {"container": "map", "own_peak_bytes": 10**5},  # node_pool
         {"reallocs": 6 * 10**5},  # reserve
         {"freed": 9 * 10**5},
         {"freed_by_other_thread": 10**5},
@@ -58,6 +62,9 @@ def test_functions_of_regexes_streams_and_deques_are_known() -> None:
     stream = "std::__cxx11::basic_stringbuf<char, std::char_traits<char> >::overflow(int)"
     assert maker_of(location(stream)) == "a string stream"
     assert maker_of(location("std::vector<int>::push_back(int&&)", "stl_vector.h")) == ""
+    assert maker_of(location("__cxa_allocate_exception")) == "an exception"
+    assert maker_of(location("std::runtime_error::runtime_error(std::string const&)")) == "an exception"
+    assert maker_of(location("std::system_category()")) == ""
     assert makes_deque(
         location("std::_Deque_base<int, std::allocator<int> >::_M_initialize_map(unsigned long)")
     )
@@ -90,3 +97,32 @@ def test_a_price_in_memory_that_a_replay_saw_stands_beside_a_bound() -> None:
     assert words.price({**row, "judged": "measured"}) == "", "said with the gain"
     assert words.price({**row, "replayed": [more | {"verdict": "same"}]}) == ""
     assert words.price({**row, "replayed": [more | {"figure": "end"}]}) == ""
+
+
+def temporaries(container: str, least: int, most: int, is_cpp: bool = True) -> Any:
+    """A million blocks, each freed before the next one is made."""
+    site = Made(temporaries=10**6, allocations=10**6, freed=10**6)
+    return Made(
+        candidates=lambda _: [7],
+        site=lambda _: site,
+        sizes=lambda _: Made(min_bytes=least, max_bytes=most, p99_bytes=most),
+        sizes_in_words=lambda _: "",
+        container=lambda _: (container, 1.0),
+        is_cpp=lambda _: is_cpp,
+        time_of=lambda _: 10**8,
+    )
+
+
+def test_what_is_no_array_gets_no_vector() -> None:
+    """make_unique of a lock, and the string that a lookup in a map needs, were to become small_vectors."""
+
+    def told(*of: Any) -> tuple[str | None, str]:
+        (advice,) = reused_buffer._find(temporaries(*of))
+        return advice.part, advice.action
+
+    part, action = told("", 16, 16)
+    assert (part, "a local object" in action) == ("", True)
+    part, action = told("string", 31, 33)
+    assert (part, "std::string_view" in action) == ("", True)
+    assert told("", 16, 400) == told("vector", 40, 40) == told("", 16, 16, False) == (None, "")
+    assert told("", 5000, 5000) == (None, ""), "too large for a local"

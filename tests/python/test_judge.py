@@ -75,7 +75,7 @@ def test_a_refuted_remedy_is_withdrawn_from_the_first_screen_and_listed(
 
     row: dict[str, Any] = {
         "rule": "arena", "name": "f", "pattern": "p", "confidence": "high", "judged": "refuted", "replayed": [], "part": "",
-        "page": "", "time_share": 0.5, "bytes_share": 0.0, "gain_ns": 9, "gain_bytes": 0, "owner": "",
+        "page": "", "action": "do", "time_share": 0.5, "bytes_share": 0.0, "gain_ns": 9, "gain_bytes": 0, "owner": "",
         "gain_is_least": False, "gain_is_resident": False, "is_leak": False,
     }  # fmt: skip
     below = {"changes": 0, "gain_ns": 0, "gain_bytes": 0, "gain_resident_bytes": 0}

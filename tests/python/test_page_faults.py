@@ -12,14 +12,15 @@ from heapwright.explain import page_faults
 from heapwright.explain.advice import refaults
 from heapwright.explain.allocators import Allocator
 from heapwright.explain.settings import keeping
-from heapwright.model import Filter
+from heapwright.model import KIND_NAMES, Filter
 from test_explain import check, explained, made, printed
 from written_traces import FREE, MALLOC, MadeTrace
 
 PAGE = 4096
 HEAP = 0x555500000000
 MS = 1_000_000
-TAKE, GIVE = 2, 3  # stacks
+TRIM, TAKE, GIVE = 1, 2, 3  # stacks
+MALLOC_TRIM = KIND_NAMES.index("malloc_trim")
 
 
 def with_sites() -> MadeTrace:
@@ -34,7 +35,7 @@ def with_sites() -> MadeTrace:
     return trace
 
 
-def echo(trace: MadeTrace, rounds: int = 20) -> MadeTrace:
+def echo(trace: MadeTrace, rounds: int = 20, trims: bool = False) -> MadeTrace:
     """A buffer of 256 pages comes and goes; from the second time on, its pages are taken again."""
     for number in range(rounds):
         begin_ns = 160_000 + number * 4 * MS
@@ -42,6 +43,8 @@ def echo(trace: MadeTrace, rounds: int = 20) -> MadeTrace:
         if number:
             trace.line("refault", begin_ns + 2 * MS, HEAP // PAGE + 1, 255, 255 * 600, 1)
         trace.event(FREE, HEAP + 16, at=begin_ns + 3 * MS, took=160_000, stack=GIVE)
+        if trims:
+            trace.event(MALLOC_TRIM, 0, at=begin_ns + 3 * MS + 320_000, took=16_000, stack=TRIM)
     return trace
 
 
@@ -109,6 +112,21 @@ def test_memory_that_is_taken_again_is_told_with_both_sites_and_its_cost(tmp_pat
     assert (first["rule"], first["gain_ns"]) == ("refaults", 19 * 255 * 800)
     assert "MALLOC_TRIM_THRESHOLD_=4194304 MALLOC_MMAP_THRESHOLD_=4194304" in first["action"]
     assert first["when_not"][0] == "up to 4.00 MiB of free memory then stay resident at the heap's end"
+
+
+def test_what_malloc_trim_gave_back_no_threshold_keeps(tmp_path: Path) -> None:
+    """Both thresholds were advised to a program that trims after each batch: they changed nothing."""
+    trace = used(echo(with_sites(), trims=True), 10 * MS, 4 * MS, 5000, 5000, 19 * 255)
+    document = document_of(trace, tmp_path)
+    [row] = document["questions"]["page_faults"]["sites"]
+    assert (row["faults"], row["given_back_by"], row["freed_by"]) == (19 * 255, "malloc_trim", "app+0x1000")
+    text = " ".join(printed(document, 100).split())
+    assert "malloc_trim gives back in app+0x1000, app+0x2000 takes them again" in text
+    assert "page faults took memory that malloc_trim had given back" in text
+    first = document["questions"]["advice"]["advice"][0]
+    assert (first["rule"], first["action"]) == ("refaults", "call malloc_trim less often, not 20 times")
+    assert first["replay_set"] == ""
+    assert first["action"] in text, "where no part is named, the first screen says what to do"
 
 
 def test_faults_without_a_record_leave_the_verdict_unknown(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from heapwright.explain import teardown, telling_scan
+from heapwright.model import KIND_NAMES
 from heapwright.model.facts import Residency
 
 MIB = 1 << 20
@@ -20,8 +21,8 @@ def moment(resident: int, free: int, **flags: int) -> Residency:
     return zeros._replace(resident_bytes=resident * MIB, free_page_bytes=free * MIB, **flags)
 
 
-def told(moments: list[Residency], resident: list[tuple[int, int]]) -> int:
-    """resident: from which second on how many MiB were."""
+def told(moments: list[Residency], resident: list[tuple[int, int]], trims: int = 0) -> int:
+    """resident: from which second on how many MiB were. trims: the program's own calls of malloc_trim."""
     zero = {"resident_shared_bytes": 0, "resident_file_bytes": 0}
     samples = [
         SimpleNamespace(time_ns=at * 10**9, resident_anonymous_bytes=size * MIB, **zero)
@@ -29,7 +30,8 @@ def told(moments: list[Residency], resident: list[tuple[int, int]]) -> int:
     ]
     trace = SimpleNamespace(memory_samples=samples, end=SimpleNamespace(time_ns=RUN_S * 10**9))
     trace.end.reason = "killed"  # with no teardown
-    report: Any = SimpleNamespace(facts=SimpleNamespace(residency=moments), trace=trace)
+    by_kind = [SimpleNamespace(kind=KIND_NAMES.index("malloc_trim"))] * (trims > 0)
+    report: Any = SimpleNamespace(facts=SimpleNamespace(residency=moments, by_kind=by_kind), trace=trace)
     return telling_scan.telling_scan(report)
 
 
@@ -43,6 +45,21 @@ def test_little_that_is_free_hides_no_large_memory(monkeypatch: pytest.MonkeyPat
     assert told([large, later, end], passing) == 2
     assert told([large, later, moment(36, 30, is_last=1)], for_long) == 2, "much of what there ever was"
     assert told([], []) == -1
+
+
+def test_what_the_program_trims_itself_is_no_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 2 M nodes was cleared under load, for a tenth of the run, then trimmed: told was what was free in
+    between, with malloc_trim as the remedy, and not the 18 MiB of buckets that stayed."""
+    monkeypatch.setattr(telling_scan, "kinds_at", lambda *_: None)
+    monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(10**9, 4 * 10**9)])
+    cleared, rest = moment(88, 58, time_ns=2 * 10**9), moment(26, 0, time_ns=9 * 10**9)
+    ends = [cleared, rest, moment(26, 0, is_last=1)]
+    briefly = [(0, 10), (1, 88), (2, 26)]
+    assert told(ends, briefly, trims=1) == 2
+    assert told(ends, briefly) == 0, "it might go on as well"
+    assert told([moment(88, 19, time_ns=10**9), cleared], briefly, trims=1) == 0, "no scan after it"
+    monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(10**9, RUN_S * 10**9)])
+    assert told(ends, briefly, trims=1) == 0, "it stayed, whatever was trimmed"
 
 
 def test_the_frees_before_the_exit_are_no_cause(monkeypatch: pytest.MonkeyPatch) -> None:

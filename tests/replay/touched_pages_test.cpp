@@ -255,6 +255,18 @@ TEST(TouchedPages, AreNoMoreThanThereWasTimeFor) {
   EXPECT_LE(pages, 1500u);
 }
 
+// calloc has written to all of it before it returns, unless it is mapped apart.
+TEST(TouchedPages, OfAClearedBlockNeedNoTime) {
+  const auto touch_at = [](std::uint64_t address) {
+    auto trace = read_at({500});
+    trace.add(0, {trace::EventKind::calloc_, 1'000, 500, 50'000 * page, 50'000 * page, address, 0, 1, 0, {}});
+    trace.free(0, 3'000, address);
+    return PlanOf(trace).operations(0)[1].touch;
+  };
+  EXPECT_EQ(touch_at(0x100020), touch_all);
+  EXPECT_LT(touched_pages(Operation{.size = 50'000 * page, .touch = touch_at(0x100010)}), 1000u);
+}
+
 TEST(TouchedPages, OfABlockThatWasSeenAreWhatWasSeen) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);

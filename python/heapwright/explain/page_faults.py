@@ -16,8 +16,8 @@ from heapwright.report import units
 from heapwright.report.columns import WORD, Column
 
 # By number, as analyze::GivenBackBy.
-GIVEN_BACK_BY = ("the heap", "the end of a mapping", "the program")
-HEAP, MAPPED_BLOCK, PROGRAM = range(len(GIVEN_BACK_BY))
+GIVEN_BACK_BY = ("the heap", "the end of a mapping", "the program", "malloc_trim")
+HEAP, MAPPED_BLOCK, PROGRAM, TRIM = range(len(GIVEN_BACK_BY))
 _NOTICED_SHARE = 0.02  # of the CPU time
 _NOTICED_NS = 1_000_000
 # The kernel's work for a page beyond the fault itself: entering it, and giving the page back before.
@@ -181,7 +181,11 @@ def _findings(answer: Answer) -> list[Finding]:
 
 def _in_words(row: Answer) -> str:
     each = max(1, row["faults"] // max(1, row["times"]))
-    by = {GIVEN_BACK_BY[HEAP]: "the heap gives back", GIVEN_BACK_BY[MAPPED_BLOCK]: "a block's mapping ends"}
+    by = {
+        GIVEN_BACK_BY[HEAP]: "the heap gives back",
+        GIVEN_BACK_BY[MAPPED_BLOCK]: "a block's mapping ends",
+        GIVEN_BACK_BY[TRIM]: "malloc_trim gives back",
+    }
     who = by.get(row["given_back_by"], "the program gives back")
     return (
         f"{units.count(row['times'])} times {units.counted(each, 'page')}: {who} in {row['freed_by']}, "

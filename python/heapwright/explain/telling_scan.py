@@ -11,6 +11,7 @@ from heapwright.explain.cause_kinds import kinds_at
 from heapwright.explain.cause_words import WORTH_SHARE
 from heapwright.explain.idle_memory import BRIEF_SHARE, Spans, free_spans, lasted_on_ns
 from heapwright.explain.report import Report
+from heapwright.model import KIND_NAMES
 from heapwright.model.facts import Residency
 
 # This share of the maximum counts as the maximum; this is no difference.
@@ -21,7 +22,8 @@ _EQUALLY_MUCH = 0.99
 def telling_scan(report: Report) -> int:
     """The number of the scan with the most free memory, unless it is only the teardown's; -1 without any.
 
-    If what was free at it was soon gone, one whose free memory stayed, if there is one with much.
+    If what was free at it was soon gone, one whose free memory stayed, if there is one with much. If the
+    program gave it back itself, by malloc_trim, and none stayed: the last one with little that is free.
     If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
     run_ns = report.trace.end.time_ns
@@ -35,10 +37,15 @@ def telling_scan(report: Report) -> int:
         return sum(to_ns - from_ns for from_ns, to_ns in spans(number)) < BRIEF_SHARE * run_ns
 
     def passes(number: int) -> bool:
-        return lasted_on_ns(spans(number), moments[number].time_ns) < BRIEF_SHARE * run_ns
+        is_over = trims and bool(spans(number)) and spans(number)[-1][1] < run_ns
+        return is_over or lasted_on_ns(spans(number), moments[number].time_ns) < BRIEF_SHARE * run_ns
 
+    trims = any(KIND_NAMES[row.kind] == "malloc_trim" for row in report.facts.by_kind)
     number = lasting(moments, most_free(moments, is_brief), passes)
     most = max((moment.resident_bytes for moment in moments), default=0)
+    if trims and number >= 0 and passes(number):
+        little = [at for at, moment in enumerate(moments) if free_bytes(moment) < WORTH_SHARE * most]
+        return max(little, default=number)
     if number < 0 or free_bytes(moments[number]) >= WORTH_SHARE * most:
         return number
     if resident_ns(report, most / 2) < BRIEF_SHARE * run_ns:

@@ -28,12 +28,13 @@ enum class GivenBackBy : std::uint8_t {
   heap = 0,          // the allocator, when or after a block was freed: its heap's end, or a purge
   mapped_block = 1,  // the end of a block that the C library had mapped separately
   program = 2,       // the program's own munmap or madvise
+  trim = 3,          // the program's malloc_trim, after the block was freed
 };
 
 // Refaults by the call that took the pages again and the one that freed them before.
 struct RefaultSite {
   std::uint32_t stack = 0;        // of the block now on the pages, or of the mapping
-  std::uint32_t free_stack = 0;   // of the free, munmap or madvise; 0: not recorded
+  std::uint32_t free_stack = 0;   // of the free, munmap, madvise or malloc_trim; 0: not recorded
   std::uint32_t freed_stack = 0;  // of the block that was freed
   std::uint8_t given_back_by = 0;
   std::uint64_t faults = 0;

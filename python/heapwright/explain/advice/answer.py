@@ -68,7 +68,7 @@ _MOST_FINDINGS = 3
 _MOST_OF_SETTING = 0.5  # of the time that a setting spares: code that spares as much comes first
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
 _REFUTED_BELOW = 0.5  # of a bound: it is an "at most", and more than half of it would be worth the change
-# A few words that fit into the line.
+# Of few words, which say more than the part's name.
 _SAID_AT_ONCE = tuple(one.RULE.name for one in (refaults, exact_growth, built_again, small_deque))
 
 
@@ -209,6 +209,10 @@ def _measured_ns(proposal: Proposal) -> float:
     return max(spared, default=0.0)
 
 
+def _part(proposal: Proposal, _: Any = None) -> str:
+    return proposal.rule.part if proposal.advice.part is None else proposal.advice.part
+
+
 def _action(proposal: Proposal) -> str:
     if proposal.advice.action:
         return proposal.advice.action
@@ -272,8 +276,9 @@ def _findings(answer: Answer) -> list[Finding]:
         if words.stands(row) and len(found) < _MOST_FINDINGS:
             gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}{words.price(row)}"
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
-            text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE else ""
             parts = (row["part"],) if row["part"] and row["page"] else ()
+            # A finding says what to do.
+            text += f"; {row['action']}" if row["rule"] in _SAID_AT_ONCE or not parts else ""
             weight = min(1.0, 0.2 + max(row["time_share"], row["bytes_share"]))
             # In the order of the rows.
             weight = min([weight, *(one.weight for one in found)])
@@ -429,7 +434,7 @@ QUESTION = Question(
             "advice",
             (
                 Column("rule", "text", value=_of_rule("name")),
-                Column("part", "text", value=_of_rule("part"), about='A part from docs/parts; "" = none.'),
+                Column("part", "text", value=_part, about='A part from docs/parts; "" = none.'),
                 Column("pattern", "text", value=_of_advice("pattern")),
                 Column("evidence", Many("text"), value=lambda proposal, _: list(proposal.advice.evidence)),
                 Column("other_sites", Many("text"), value=lambda proposal, _: list(proposal.other_sites)),
@@ -507,9 +512,7 @@ QUESTION = Question(
                     "page",
                     "text",
                     value=lambda proposal, _: (
-                        f"docs/parts/{proposal.rule.part}.md"
-                        if proposal.rule.part and proposal.is_cpp
-                        else ""
+                        f"docs/parts/{_part(proposal)}.md" if _part(proposal) and proposal.is_cpp else ""
                     ),
                 ),
                 Column(

@@ -18,7 +18,11 @@ _BY_OTHERS = 0.01
 _MOST_TEMPORARY = 0.8  # from it on, a local or one kept buffer is enough
 _MOST_STEPS = 0.5
 _MOST_LIFE = 0.01  # of the run
+_A_FEW_NODES = 32 << 10  # bytes: no container of them fills a pool
+_NODES = "use a container without nodes (a std::vector, sorted if need be; a std::deque), or keep its nodes"
 _ACTIONS = {
+    "an exception": "return what is expected to fail (std::optional, a status) instead of throwing: that "
+    "costs far more than these calls",
     "std::regex": "compile the std::regex once (static const), not for each use",
     "a string stream": "format into one kept std::string, or keep the stream and empty it with str({})",
 }
@@ -43,7 +47,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
             MEDIUM,
             "hardly anything of it is left before it is built again",
             int(of.time_of(site) * (1 - 1 / of.times_over(site))),
-            action=_ACTIONS.get(made_by, ""),
+            action=_ACTIONS.get(made_by, _NODES if of.container(site)[0] in NODES else ""),
         )
 
 
@@ -61,7 +65,8 @@ def _is_of_others(of: Evidence, site: int) -> bool:
     grown = facts.reallocs + (of.growths[site].steps if site in of.growths else 0)
     is_simple = facts.temporaries >= _MOST_TEMPORARY * facts.allocations
     is_grown = grown >= _MOST_STEPS * facts.allocations
-    is_known = site in of.control_blocks or of.container(site)[0] in NODES
+    is_node = of.container(site)[0] in NODES and facts.own_peak_bytes > _A_FEW_NODES
+    is_known = site in of.control_blocks or is_node
     return not of.made_by(site) and (is_simple or is_grown or is_known)
 
 

@@ -66,6 +66,15 @@ _MAKERS = (
         re.compile(r"^std::(?:__cxx11::)?basic_(?:[io]?stringstream|stringbuf)\b"),
         "sstream",
     ),
+    (
+        "an exception",
+        re.compile(
+            r"^__cxa_allocate_exception\b"
+            r"|^std::(?:__cow_string|logic_error|runtime_error|(?:range|overflow|underflow|system)_error"
+            r"|(?:domain|length)_error|invalid_argument|out_of_range)\b"
+        ),
+        "stdexcept",
+    ),
 )
 
 

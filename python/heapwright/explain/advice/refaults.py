@@ -10,7 +10,7 @@ from heapwright.explain import page_faults, site_names
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
 from heapwright.explain.allocators import Allocator
-from heapwright.explain.page_faults import GIVEN_BACK_BY, HEAP, MAPPED_BLOCK, PROGRAM
+from heapwright.explain.page_faults import GIVEN_BACK_BY, HEAP, MAPPED_BLOCK, PROGRAM, TRIM
 from heapwright.explain.settings import (
     FIXES_THRESHOLD,
     MMAP_THRESHOLD,
@@ -70,7 +70,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
 def _replay_set(of: Evidence, kind: int) -> str:
     """What a replay tries for that remedy; the program's own munmap and malloc_trim are not in it."""
     allocator = of.report.allocator
-    if kind == PROGRAM or any(KIND_NAMES[row.kind] == "malloc_trim" for row in of.facts.by_kind):
+    if kind in (PROGRAM, TRIM) or any(KIND_NAMES[row.kind] == "malloc_trim" for row in of.facts.by_kind):
         return ""
     if allocator.family == "jemalloc" and giving_back(allocator):
         return f"jemalloc.{_DECAY}={_USUAL_DECAY_MS}"
@@ -85,6 +85,7 @@ def _who(kind: int) -> str:
         HEAP: "the allocator",
         MAPPED_BLOCK: "the end of separately mapped blocks",
         PROGRAM: "the program",
+        TRIM: "malloc_trim",
     }[kind]
 
 
@@ -103,9 +104,9 @@ def _remedy(of: Evidence, kind: int) -> tuple[str, str]:
     if kind == PROGRAM:
         return "keep the mapping instead of giving it back with munmap or madvise", "it stays resident"
     trims = sum(row.calls for row in of.facts.by_kind if KIND_NAMES[row.kind] == "malloc_trim")
-    if kind == HEAP and trims >= _LEAST_FAULTS:
+    if kind == TRIM:
         return (
-            f"call malloc_trim less often, not {units.count(trims)} times",
+            f"call malloc_trim less often, not {units.counted(trims, 'time')}",
             "free memory stays resident longer",
         )
     if allocator.family == "glibc":

@@ -12,6 +12,11 @@ from heapwright.report import units
 _LEAST_SHARE = 0.8
 _LEAST_TEMPORARIES = 1000
 _ON_THE_STACK = 1024
+_OBJECT = "make it a local object or a member (std::optional if it may be missing), not a block of its own"
+_STRING = (
+    "pass a std::string_view where it is only read (a map's find takes one with std::less<>), or keep one "
+    "std::string"
+)
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
@@ -34,7 +39,19 @@ def _find(of: Evidence) -> Iterator[Advice]:
             HIGH if part >= 0.99 else MEDIUM,
             f"{units.percent(part)} of the site's blocks were",
             int(of.time_of(site) * part),
+            action=(instead := _instead(of, site)),
+            part="" if instead else None,
         )
+
+
+def _instead(of: Evidence, site: int) -> str:
+    """The remedy where the block is no array, as the rule's own is of buffers; "" = it is one."""
+    container, sizes = of.container(site)[0], of.sizes(site)
+    if not of.is_cpp(site):
+        return ""
+    if container == "string":
+        return _STRING
+    return _OBJECT if not container and sizes.min_bytes == sizes.max_bytes <= _ON_THE_STACK else ""
 
 
 RULE = Rule(

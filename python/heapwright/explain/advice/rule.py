@@ -21,6 +21,7 @@ class Advice(NamedTuple):
     what: which time and bytes the bound covers, in words.
     change_bytes: the number for the rule's change; 0: none.
     replay_set: the argument of replay --set that tries it; "" = none.
+    part: instead of the rule's; None = the rule's.
     action, not_if: instead of the rule's action, and in front of its when_not; "" = the rule's alone.
     confidence, why: how sure it is that the pattern exists and the part fits.
     """
@@ -38,6 +39,7 @@ class Advice(NamedTuple):
     action: str = ""
     not_if: str = ""
     replay_set: str = ""
+    part: str | None = None
 
 
 class Rule(NamedTuple):
