@@ -28,7 +28,7 @@ project = Path(__file__).resolve().parents[2]
 sys.path += [str(project / "bench"), str(project / "bench/recorder")]
 import sources  # noqa: E402
 import workloads  # noqa: E402
-from heapwright.fleet import facts  # noqa: E402
+from heapwright.fleet import facts, tables  # noqa: E402
 from heapwright.fleet.questions import QUESTIONS  # noqa: E402
 from heapwright.measure import machine  # noqa: E402
 
@@ -54,7 +54,7 @@ def record(folder: Path) -> dict[str, facts.Rows]:
             table: pyarrow.parquet.read_table(
                 next((out / table).rglob("*.parquet")), partitioning=None
             ).to_pylist()
-            for table in facts.COLUMNS
+            for table in tables.COLUMNS
         }
     return found
 
@@ -117,7 +117,7 @@ def main() -> int:
         result["services"] = len(found)
         result["rows"] = {
             table: sum(len(rows[table]) for rows in found.values()) * options.processes // len(found)
-            for table in facts.COLUMNS
+            for table in tables.COLUMNS
         }
         result["file_bytes"] = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
         result["questions"] = []

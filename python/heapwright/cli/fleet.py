@@ -59,7 +59,7 @@ def fleet(
     def ask(opened: Opened) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
         of = of_service(opened, service)
         [sums] = incomplete(*of).to_pyarrow().to_pylist()
-        return {name: first_rows(name, of, top).to_pyarrow().to_pylist() for name in wanted}, sums
+        return {name: first_rows(name, of, top) for name in wanted}, sums
 
     try:
         answers, sums = answer(folder, engine, master, ask)

@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from heapwright.fleet.facts import ADDED, COLUMNS, FILES, PARTS, arrow_schema
 from heapwright.fleet.grouping import prepared
 from heapwright.fleet.merged import Copies, remove_copies
+from heapwright.fleet.tables import ADDED, COLUMNS, FILES, PARTS, arrow_schema
 from heapwright.model import extras
 
 DUCKDB, SPARK = "duckdb", "spark"

@@ -93,23 +93,25 @@ class Copies:
         found = Table([], [])
         names = self._listed.setdefault(table, set())
         for run, is_whole in _runs(_list(self._folder, table)):
-            paths = [self._folder / table / file.name for file in run]
             if not is_whole and len(run) < _LEAST_FILES:
-                found.files.extend(paths)
+                found.files.extend(self._paths(table, run))
                 continue
             copy = self._home / f"{table}-{_digest(run)}.parquet"
             names.add(copy.name)
-            if self._lock is not None and (copy.exists() or self._made(table, paths, copy)):
+            if self._lock is not None and (copy.exists() or self._made(table, run, copy)):
                 found.copies.append(copy)
             else:
-                found.files.extend(paths)
+                found.files.extend(self._paths(table, run))
         return found
 
-    def _made(self, table: str, paths: Sequence[Path], copy: Path) -> bool:
+    def _paths(self, table: str, run: Sequence[_File]) -> list[Path]:
+        return [self._folder / table / file.name for file in run]
+
+    def _made(self, table: str, run: Sequence[_File], copy: Path) -> bool:
         part = copy.with_name(f".{copy.name}.{os.getpid()}.part")
         before = os.umask(0o077)
         try:
-            self._make(table, paths, part)
+            self._make(table, self._paths(table, run), part)
             part.replace(copy)
         except OSError:
             return False
@@ -157,9 +159,11 @@ def _remove_unused(home: Path) -> None:
 
 def _list(folder: Path, table: str) -> list[_File]:
     above = folder / table
+    # Thousands of files: a path is made of a folder, not of each file.
+    folders = [(where, str(where.relative_to(above))) for where in above.glob("service=*/version=*/date=*")]
     found = [
-        _seen(f"{where.relative_to(above)}/{entry.name}", entry.stat())
-        for where in above.glob("service=*/version=*/date=*")
+        _seen(f"{name}/{entry.name}", entry.stat())
+        for where, name in folders
         for entry in os.scandir(where)
         if entry.name.endswith(".parquet") and not entry.name.startswith(".")
     ]

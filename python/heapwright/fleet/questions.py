@@ -137,12 +137,23 @@ QUESTIONS = {
 }
 # Questions whose rows of each service stand together.
 PER_SERVICE = ("trend",)
+# Questions with few rows. With a limit DuckDB joins the sites of all processes before it looks whether any
+# stands apart: 1.2 s instead of 0.2 s of 10,000.
+_FEW_ROWS = ("outliers",)
 
 
-def first_rows(name: str, opened: tuple[Any, dict[str, Any]], top: int) -> Any:
+def first_rows(name: str, opened: tuple[Any, dict[str, Any]], top: int) -> list[dict[str, Any]]:
     """The first rows of an answer, or of each service in it."""
+    found = _first(name, opened, top)
+    rows: list[dict[str, Any]] = found.to_pyarrow().slice(0, top if name in _FEW_ROWS else None).to_pylist()
+    return rows
+
+
+def _first(name: str, opened: tuple[Any, dict[str, Any]], top: int) -> Any:
     ibis, _ = opened
     found = QUESTIONS[name](*opened)
+    if name in _FEW_ROWS:
+        return found
     if name not in PER_SERVICE:
         return found.limit(top)
     # By the answer's own order, which is the service's first.
