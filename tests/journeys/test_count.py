@@ -290,7 +290,8 @@ def test_bad_requests_get_one_line() -> None:
         (["count", "--pid", "1", "--duration", "0"], "above 0"),
         (["count", "--interval", "1ms", "--", "true"], "at least 0.1s"),
         (["top", "no-such-name", "--once"], "no process is called no-such-name"),
-        (["top", "--sort", "colour"], "unknown key"),
+        (["top", "--sort", "colour"], "unknown column"),
+        (["top", "--sort", "residents"], "did you mean resident?"),
     ):
         result = ask(*line)
         assert result.returncode == 2, line

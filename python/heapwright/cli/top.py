@@ -19,7 +19,7 @@ from heapwright.cli.streams import say
 from heapwright.live import rates
 from heapwright.live.looker import Looker
 from heapwright.live.page import PageError
-from heapwright.live.table import plain_screen
+from heapwright.live.table import heading_of, key_of, plain_screen
 from heapwright.model.extras import MissingPackageError, textual
 from heapwright.terminal import spelling
 
@@ -30,7 +30,10 @@ Once = Annotated[bool, typer.Option("--once", help="Print one interval and exit.
 Interval = Annotated[
     int, typer.Option(metavar="TIME", click_type=TIME, show_default="1s", help="Time between updates.")
 ]
-Sort = Annotated[str, typer.Option(metavar="KEY", help=f"Largest first: {', '.join(rates.SORT_KEYS)}.")]
+_HEADINGS = [heading_of(key) for key in rates.SORT_KEYS]
+Sort = Annotated[
+    str, typer.Option(metavar="NAME", help=f"Largest first: {', '.join(_HEADINGS)}; or a key of the JSON.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; implies --once.")]
 
 
@@ -38,16 +41,18 @@ def top(
     process: Wanted = "",
     once: Once = False,
     interval: Interval = 10**9,
-    sort: Sort = "calls_per_s",
+    sort: Sort = "calls",
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
     """Show what counted processes are doing now."""
-    one_of("key", sort, rates.SORT_KEYS)
+    key = key_of(sort)
+    if key not in rates.SORT_KEYS:
+        one_of("column", sort, _HEADINGS)
     if interval < _LEAST_INTERVAL_NS:
         raise InputError("--interval takes at least 0.1s")
     try:
-        looker = Looker(process, sort)
+        looker = Looker(process, key)
         if once or json or not sys.stdout.isatty():
             _print_once(looker, interval / 1e9, json, wide)
         else:

@@ -16,8 +16,9 @@ from heapwright.live.processes import Process, find_process
 from heapwright.live.switches import SwitchLooks
 
 # What rows are sorted by, the largest first.
-SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "anonymous_bytes",
-             "growth_bytes_per_s", "overhead", "mean_ns", "lost_ns_per_s", "threads", "process")  # fmt: skip
+SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "live_blocks", "resident_bytes",
+             "growth_bytes_per_s", "anonymous_bytes", "anonymous_overhead", "overhead", "mean_ns", "p99_ns",
+             "threads", "collisions_per_s", "lost_ns_per_s", "remote_frees_per_s", "process")  # fmt: skip
 
 
 class Reading(NamedTuple):

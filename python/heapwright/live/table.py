@@ -71,6 +71,11 @@ def heading_of(key: str) -> str:
     return next(column.heading for column in _COLUMNS if column.key == key)
 
 
+def key_of(heading: str) -> str:
+    """The field of a row that is shown under this heading; what is none is taken for a field."""
+    return next((column.key for column in _COLUMNS if column.heading == heading), heading)
+
+
 def columns_for(rows: Sequence[dict[str, Any]], width: int) -> list[Shown]:
     """Those of a terminal of this width."""
     is_heap = any(row["remote_frees_per_s"] is not None for row in rows)

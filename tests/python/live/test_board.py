@@ -19,7 +19,8 @@ from counter_page_bytes import make_apply_page, make_page, parse, put, table_at
 from heapwright.live.board import Board
 from heapwright.live.document import describe_calls
 from heapwright.live.page import PageError
-from heapwright.live.table import plain_screen
+from heapwright.live.rates import SORT_KEYS
+from heapwright.live.table import columns_for, key_of, plain_screen
 from rich.console import Console
 from textual.pilot import Pilot
 
@@ -155,6 +156,18 @@ def test_what_is_seen(act: Act, width: int) -> None:
     if os.environ.get("HEAPWRIGHT_RENEW"):
         path.write_text(text, encoding="utf-8")
     assert path.exists() and text == path.read_text(encoding="utf-8"), f"HEAPWRIGHT_RENEW=1 renews {path}"
+
+
+def test_the_help_explains_each_column() -> None:
+    explained = " ".join(line.strip(" │") for line in screen_after(help_screen, 120, height=40))
+    for column in columns_for(Made().again(7)["processes"], 1000):
+        assert re.search(rf"(?<![\w/]){re.escape(column.heading)}[ ,]", explained), column.heading
+
+
+def test_columns_sort_as_they_are_headed() -> None:
+    headed = {column.key: column.heading for column in columns_for(Made().again(7)["processes"], 1000)}
+    assert {key_of(heading) for heading in headed.values()} == {*SORT_KEYS, "program"}
+    assert (key_of("res/live"), key_of("growth_bytes_per_s")) == ("overhead", "growth_bytes_per_s")
 
 
 class Outside(Made):
