@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from conftest import command, programs
-from counting import Running, ask, environment, folder, library
+from counting import Running, ask, count, environment, folder, library
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from serving import Served, served, serving, until
 
@@ -59,6 +59,20 @@ def test_processes_that_end_between_scrapes_are_counted_once(served: Served, tmp
     assert 4 * asked < requested < 4 * (asked + (4 << 20))
     time.sleep(3)  # pages are removed when they are two seconds old
     assert of_programs(served)[("heap_program_requested_bytes_total", "short_shop")] == requested
+
+
+def test_what_count_ran_between_scrapes_is_counted_by_both(served: Served, tmp_path: Path) -> None:
+    """count takes the pages of its program and of what that executed; the server has them as well."""
+    assert is_ready(served)
+    name = tmp_path / "counted_shop"
+    name.symlink_to("/usr/bin/python3")
+    line = "import os; x = [bytearray(9000) for _ in range(500)]; os.execv('/bin/true', ['true'])"
+    document = count(name, "-S", "-E", "-c", line)
+    (shop,) = (one for one in document["processes"] if one["program"] == "counted_shop")
+    key = ("heap_program_requested_bytes_total", "counted_shop")
+    assert until(lambda: of_programs(served).get(key) == shop["requested_bytes"]), of_programs(served)
+    assert of_programs(served)[("heap_program_processes_total", "counted_shop")] == 1
+    assert until(lambda: not list(folder.glob(f"heapwright-{shop['process']}*"))), "nobody waits for them"
 
 
 def test_sums_go_on_over_a_restart(served: Served, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counting import Running, ask
+from conftest import programs
+from counting import Running, ask, count
 from serving import Served, served, until
 
 pytestmark = pytest.mark.full
@@ -113,7 +114,7 @@ def test_debians_prometheus_scrapes_and_answers(prometheus: Prometheus) -> None:
     assert rows[0]["metric"]["program"] == "python3.11"
     for query in dashboard_queries():
         asked = query.replace("$pid", pid)
-        is_others = "heap_live_change" in query or "heap_lock" in query
+        is_others = any(name in query for name in ("heap_live_change", "heap_lock", "heap_context"))
         assert (
             prometheus.ask(asked) == [] if is_others else until(lambda asked=asked: prometheus.ask(asked))
         ), query
@@ -123,3 +124,7 @@ def test_debians_prometheus_scrapes_and_answers(prometheus: Prometheus) -> None:
     assert 4095 < float(p50["value"][1]) <= 16383
     running.end()
     assert until(lambda: not prometheus.ask(f'heap_calls_total{{pid="{pid}"}}'))
+    count(programs / "contexts", "serve")
+    for query in (query for query in dashboard_queries() if "heap_context" in query):
+        rows = until(lambda query=query: prometheus.ask(query.replace("[5s]", "[1m]")))
+        assert {row["metric"]["program"] for row in rows} == {"contexts"}, query

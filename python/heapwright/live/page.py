@@ -168,15 +168,32 @@ def read_page(path: str, keeper: tuple[int, int] | None = None) -> Page:
 def read_keeper(path: str) -> tuple[int, int] | None:
     """Who waits for the page: id and start; None: it has no section of calls. PageError: as above."""
     with _opened(path) as (_, read):
-        head = read(0, CONSTANTS["head_bytes"])
-        if len(head) < CONSTANTS["head_bytes"] or number(head, "head", "magic") != CONSTANTS["magic"]:
-            raise PageError(f"{path} is not a page of counters")
-        wanted = (CONSTANTS["calls_kind"], CONSTANTS["calls_version"])
-        section = next((one for one in _sections_of(head) if (one.kind, one.version) == wanted), None)
+        section = _section_of_calls(path, read)
         data = read(section.offset, CONSTANTS["calls_bytes"]) if section else b""
     if len(data) < CONSTANTS["calls_bytes"]:
         return None
     return number(data, "calls", "keeper"), number(data, "calls", "keeper_start_ticks")
+
+
+def disown(path: str) -> None:
+    """Nobody waits for the page any more. PageError, OSError: it is not a page, or not ours to write."""
+    with _opened(path) as (size, read):
+        section = _section_of_calls(path, read)
+    offset, width = FIELDS["calls"]["keeper"]
+    if section and section.offset + CONSTANTS["calls_bytes"] <= size:
+        file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.pwrite(file, bytes(width), section.offset + offset)
+        finally:
+            os.close(file)
+
+
+def _section_of_calls(path: str, read: Read) -> _Section | None:
+    head = read(0, CONSTANTS["head_bytes"])
+    if len(head) < CONSTANTS["head_bytes"] or number(head, "head", "magic") != CONSTANTS["magic"]:
+        raise PageError(f"{path} is not a page of counters")
+    wanted = (CONSTANTS["calls_kind"], CONSTANTS["calls_version"])
+    return next((one for one in _sections_of(head) if (one.kind, one.version) == wanted), None)
 
 
 @contextmanager

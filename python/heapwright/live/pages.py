@@ -21,6 +21,7 @@ from heapwright.live.page import (
     Page,
     PageError,
     UnfinishedPageError,
+    disown,
     read_keeper,
     read_page,
 )
@@ -145,7 +146,7 @@ def ended_pages_kept_for(keeper: tuple[int, int], number: int) -> list[Page]:
             page = read_page(str(aside))
             if is_living(page):  # a later process with this id: found again under the new name
                 continue
-            aside.unlink()
+            _let_go(aside)
             _check_name(page, process)
             if page.calls:
                 taken.append(page)
@@ -187,10 +188,18 @@ def take(page: Page, number: int) -> Page | None:
             now.calls and page.calls and now.calls.started_ns != page.calls.started_ns
         ):
             return None
-        taken.unlink()
+        _let_go(taken)
     except (PageError, OSError):
         return None
     return now
+
+
+def _let_go(taken: Path) -> None:
+    """A server that sums up ended processes has the page now; without one it is removed."""
+    if collecting.is_collected():
+        disown(str(taken))
+    else:
+        taken.unlink()
 
 
 def _check_name(page: Page, process: int) -> None:

@@ -167,6 +167,9 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     whole = seen_of(busy_page())._replace(memory=Memory(60, 30, 20, 10, 5, 70))
     told |= {key[0] for key in samples_of(Look([whole], [], 0, [program_of(busy_page())]))}
     told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(7)))], [], 0))}
+    told |= {key[0] for key in samples_of(Look([whole._replace(is_contended=False)], [], 0))}
+    in_context = with_contexts(busy_page(), {b"job": (1, 1, 7, 8, 0, 0, 0)})
+    told |= {key[0] for key in samples_of(Look([], [], 0, [program_of(in_context)]))}
     asked = {name for query in queries for name in re.findall(r"\b(?:heap|process|heapwright)_\w+", query)}
     assert asked <= told
     assert len(asked) > 10
