@@ -26,7 +26,6 @@ struct PageSource {
   std::uint64_t clean_units;
   Relaxed<std::uint32_t> unmapped_units;
   std::atomic<std::uint32_t> frontier;     // units below were made writable
-  std::atomic<std::uint32_t> reached;      // units below may have been allocated
   Relaxed<std::uint32_t> set_aside_units;  // in lots, not yet in slabs
   std::uint32_t span_units;
   std::uint32_t first_unit;
@@ -35,6 +34,9 @@ struct PageSource {
   std::atomic<std::uint32_t> purges;      // incremented at begin and end: odd while a run is in no bin
   std::uint32_t awaiting;                 // calls waiting for a purge to end; no other may begin
   std::atomic<bool> is_growing_ahead;     // a call is mapping more than it needs
+  // Most slow calls read these, and few write them.
+  alignas(64) std::atomic<std::uint32_t> reached;  // units below may have been allocated
+  Relaxed<bool> has_outgrown_start;
 };
 extern PageSource source;
 

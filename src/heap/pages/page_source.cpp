@@ -185,8 +185,11 @@ std::uint32_t reached_units() noexcept { return source.reached.load(std::memory_
 
 bool has_outgrown_start() noexcept {
   constexpr std::uint32_t least_units = 128;
+  if (source.has_outgrown_start) return true;
   const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
-  return reached != 0 && reached - source.first_unit >= least_units + source.set_aside_units;
+  if (reached == 0 || reached - source.first_unit < least_units + source.set_aside_units) return false;
+  source.has_outgrown_start = true;
+  return true;
 }
 
 void start_due_maintenance() noexcept {

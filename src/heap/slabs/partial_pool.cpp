@@ -52,8 +52,9 @@ struct PartialPool {
   std::atomic<std::uint32_t> units;  // this and the next two are written under the lock
   std::atomic<std::uint32_t> unpurged_units;
   std::atomic<std::uint32_t> usable_units;
-  std::uint32_t cursor;  // the next class for claim_unpurged()
-  ClassPool classes[class_count];
+  std::uint32_t cursor;                            // the next class for claim_unpurged()
+  alignas(64) std::atomic<std::uint64_t> touched;  // by page of `classes`
+  alignas(64) ClassPool classes[class_count];
 };
 constinit PartialPool pool{};
 
@@ -119,8 +120,15 @@ bool pool_slab(UnitLine* slab) noexcept {
 }
 
 bool has_pooled_slab(std::uint32_t size_class) noexcept {
-  // Writes although it adds 0: opening a slab then takes the page fault, instead of pooling it later.
-  return pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) != 0;
+  static_assert(sizeof(pool.classes) / carve_bytes + 2 <= 64);
+  std::atomic<std::uint32_t>& slabs = pool.classes[size_class].slabs;
+  const std::uint64_t page = std::uint64_t{1} << reinterpret_cast<std::uintptr_t>(&slabs) / carve_bytes % 64;
+  if ((pool.touched.load(std::memory_order_relaxed) & page) == 0) {
+    // Writes although it adds 0: opening a slab then takes the page fault, instead of pooling it later.
+    slabs.fetch_add(0, std::memory_order_relaxed);
+    pool.touched.fetch_or(page, std::memory_order_relaxed);
+  }
+  return slabs.load(std::memory_order_relaxed) != 0;
 }
 
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {

@@ -17,11 +17,16 @@ constexpr int most_slabs = 4;
 constexpr std::uint32_t least_share = 4;
 // What a running thread borrows it frees more slowly, as any block of another thread: so not from one that
 // merely waits for its turn on a processor.
-constexpr std::uint64_t asleep_ns = 125'000'000;
+constexpr std::int64_t asleep_ns = 125'000'000;
 
 bool is_asleep(ThreadCache* cache, std::uint64_t now_ns) noexcept {
+  // Its thread writes `visits` in every slow call, so a thread that has just run is not looked at again.
+  constexpr std::int64_t look_again_ns = asleep_ns / 4;
+  const std::uint64_t seen_ns = cache->seen_ns;
+  const auto age_ns = static_cast<std::int64_t>(now_ns - seen_ns);  // negative: another thread was later
+  if (seen_ns != 0 && age_ns < look_again_ns) return false;
   const std::uint32_t visits = cache->visits;
-  if (cache->seen_visits == visits && cache->seen_ns != 0) return now_ns - cache->seen_ns >= asleep_ns;
+  if (cache->seen_visits == visits && seen_ns != 0) return age_ns >= asleep_ns;
   cache->seen_ns = now_ns;
   cache->seen_visits = visits;
   return false;
@@ -46,9 +51,10 @@ Lent find_lent(ClassSlot& slot) noexcept {
 Lent lend(ThreadCache* lender, std::uint32_t serving, std::uint32_t size_class,
           std::uint64_t now_ns) noexcept {
   Lent lent{nullptr, {nullptr, 0}};
+  if (!is_asleep(lender, now_ns)) return lent;
   const bool has_own = has_slabs(lender, size_class);
   const bool has_coarser = serving != size_class && has_slabs(lender, serving);
-  if (!(has_own || has_coarser) || !is_asleep(lender, now_ns) || !lender->lists.try_lock()) return lent;
+  if (!(has_own || has_coarser) || !lender->lists.try_lock()) return lent;
   if (has_own) lent = find_lent(lender->slots[size_class]);
   if (lent.slab == nullptr && has_coarser) lent = find_lent(lender->slots[serving]);
   lender->lists.unlock();

@@ -125,26 +125,27 @@ struct ThreadCache {
   std::atomic<std::uint32_t> has_returned;
   Relaxed<std::uint32_t> passed;    // notices of slabs that others found not yet free
   Relaxed<bool> is_looked_through;  // others are handling the notices; there may be more
-  // The cache to search before a slab is opened, or null, and its visits when last seen.
-  std::uint32_t watched_visits;
-  ThreadCache* watched;
+  // Offsets of lists from this cache, so that zero means `nothing`.
+  alignas(64) std::uintptr_t current[step_count];
+  ClassSlot slots[class_count];
+  // 1 + the fork count when its thread got it (is_left_behind); 0: no thread has it. Others read its line
+  // whenever they look for a lender, so nothing in it is often written.
+  alignas(64) Relaxed<std::uint32_t> attached_at;
+  // Visits when others that wanted to borrow last saw a change, and when that was.
+  Relaxed<std::uint32_t> seen_visits;
+  Relaxed<std::uint64_t> seen_ns;
   ThreadCache* next_in_registry;  // all caches ever made
   ThreadCache* next_idle;         // of threads that ended
   bool is_idle;                   // in that list; under its lock, as is the next
   bool is_being_tidied;           // reserved: no thread gets it
-  // Offsets of lists from this cache, so that zero means `nothing`.
-  alignas(64) std::uintptr_t current[step_count];
-  ClassSlot slots[class_count];
-  // 1 + the fork count when its thread got it (is_left_behind); 0: no thread has it.
-  Relaxed<std::uint32_t> attached_at;
-  DelayedFrees delayed;
+  alignas(64) DelayedFrees delayed;
   KeptRuns kept;
   std::uint32_t large_left;  // large blocks up to the next sampled one (sampled_large.hpp)
   Recount recount;
   ThreadCache* lender;  // the one to borrow blocks from next; null: none yet
-  // Its visits when others that wanted to borrow last saw a change, and when that was.
-  Relaxed<std::uint32_t> seen_visits;
-  Relaxed<std::uint64_t> seen_ns;
+  // The cache to search before a slab is opened, or null, and its visits when last seen.
+  ThreadCache* watched;
+  std::uint32_t watched_visits;
   std::uint32_t lent[DetachedLists::capacity];  // borrowed blocks: the unit of the other thread's slab
   Quarantine* quarantine;                       // hardened mode: blocks that the thread freed
   std::uint32_t next_empty;  // the next place to try for a block of 0 bytes; 0: not yet set
