@@ -355,11 +355,11 @@ TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
   const auto longest = allocate_run(8192);
   free_run(longest.unit, 8192, false);
   purge_all();
-  const auto run = allocate_run_with_room(2);
+  const auto run = allocate_run_with_room(2, Growth::in_small_steps);
   const auto other = allocate_run(3);
   ASSERT_TRUE(extend_run(run.unit, 2, 6));
   free_run(run.unit, 8, true);
-  ASSERT_EQ(allocate_run_with_room(2).unit, run.unit);
+  ASSERT_EQ(allocate_run_with_room(2, Growth::in_small_steps).unit, run.unit);
   ASSERT_TRUE(extend_run(run.unit, 2, 14));
   EXPECT_TRUE(page_source_is_valid());
   free_run(run.unit, 16, true);
@@ -374,11 +374,11 @@ TEST_F(PageSource, AShortRunWithRoomTakesAnEarlierPlaceWhileTheseAreAmple) {
   constexpr std::size_t count = 100;
   heap::Run runs[count];
   for (heap::Run& run : runs) run = allocate_run(5);  // less than four times 2
-  const auto before = allocate_run_with_room(2);
+  const auto before = allocate_run_with_room(2, Growth::in_small_steps);
   EXPECT_TRUE(before.is_zeroed);
   for (std::size_t i = 0; i < count; i += 2) free_run(runs[i].unit, 5, true);
-  const auto short_run = allocate_run_with_room(2);
-  const auto long_run = allocate_run_with_room(16);
+  const auto short_run = allocate_run_with_room(2, Growth::in_small_steps);
+  const auto long_run = allocate_run_with_room(16, Growth::in_small_steps);
   EXPECT_FALSE(short_run.is_zeroed);
   EXPECT_LT(short_run.unit, runs[count - 1].unit);
   EXPECT_TRUE(long_run.is_zeroed);
@@ -405,6 +405,32 @@ TEST_F(PageSource, WhatIsFreeBelowTheFrontierJoinsTheNextGrowth) {
   EXPECT_LE(longer.unit, last.unit);
   EXPECT_TRUE(page_source_is_valid());
   free_run(longer.unit, 3 * 8192, false);
+}
+
+// The longer place stays whole for a block that needs it.
+TEST_F(PageSource, ABlockThatGrowsByHalfTakesTheShortestPlaceWhileTheseAreAmple) {
+  purge_all();
+  constexpr std::size_t count = 200;
+  heap::Run runs[count];
+  for (std::size_t i = 0; i < count; ++i) runs[i] = allocate_run(i % 4 == 0 ? 3 : i % 4 == 2 ? 9 : 1);
+  for (std::size_t i = 0; i < count; i += 2) free_run(runs[i].unit, i % 4 == 0 ? 3 : 9, true);
+  const auto is_in_place = [&](std::uint32_t unit, std::size_t first) {
+    for (std::size_t i = first; i < count; i += 4) {
+      if (runs[i].unit == unit) return true;
+    }
+    return false;
+  };
+  const auto stepping = allocate_run_with_room(2, Growth::in_small_steps);
+  const auto doubling = allocate_run_with_room(2, Growth::by_half_or_more);
+  const auto longer = allocate_run_with_room(8, Growth::by_half_or_more);
+  EXPECT_TRUE(is_in_place(stepping.unit, 2)) << "room of four times its length";
+  EXPECT_TRUE(is_in_place(doubling.unit, 0));
+  EXPECT_TRUE(is_in_place(longer.unit, 2));
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(stepping.unit, 2, true);
+  free_run(doubling.unit, 2, true);
+  free_run(longer.unit, 8, true);
+  for (std::size_t i = 1; i < count; i += 2) free_run(runs[i].unit, 1, true);
 }
 
 TEST_F(PageSource, ALargeShareOfDirtyRunsIsASurplusThatGoesInPieces) {

@@ -220,7 +220,7 @@ namespace {
 
 void* copy_to(std::size_t bytes, void* block, std::size_t old_bytes) noexcept {
   const bool is_large_growth = bytes > old_bytes && bytes > slab_limit_bytes;
-  void* moved = is_large_growth ? allocate_grown(bytes) : allocate(bytes);
+  void* moved = is_large_growth ? allocate_grown(bytes, old_bytes) : allocate(bytes);
   if (moved == nullptr) return is_large_growth ? no_memory() : nullptr;
   std::memcpy(moved, block, std::min(bytes, old_bytes));
   release(block);

@@ -88,7 +88,7 @@ void free_after_refusal(const Run& run, std::uint32_t units, std::size_t moved_b
 void* move_block(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcept {
   if (moved_blocks.load(std::memory_order_relaxed) >= most_moved) return nullptr;
   const std::uint32_t unit = unit_of(line);
-  const Run run = allocate_run_with_room(units);
+  const Run run = allocate_run_with_room(units, Growth::in_small_steps);
   if (run.unit == 0) return nullptr;
   if (!move_pages(memory_of(unit), memory_of(run.unit), line->large_bytes)) {
     free_after_refusal(run, units, line->large_bytes);
@@ -127,10 +127,11 @@ LargeBlock allocate_kept(std::size_t bytes, KeptRuns* kept) noexcept {
   return {memory_of(unit), false};
 }
 
-void* allocate_grown(std::size_t bytes) noexcept {
+void* allocate_grown(std::size_t bytes, std::size_t old_bytes) noexcept {
   if (!is_allowed(bytes, 1)) return nullptr;
   const std::uint32_t units = units_for(bytes);
-  const Run run = allocate_run_with_room(units);
+  const bool is_step = bytes - old_bytes < old_bytes / 2;
+  const Run run = allocate_run_with_room(units, is_step ? Growth::in_small_steps : Growth::by_half_or_more);
   if (run.unit == 0) return nullptr;
   describe(run.unit, units, in_pages(bytes), 0, nullptr);
   return memory_of(run.unit);

@@ -24,9 +24,9 @@ struct LargeBlock {
 LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
 // From the calling thread's kept runs. Null: none is long enough.
 LargeBlock allocate_kept(std::size_t bytes, KeptRuns* kept) noexcept;
-// For realloc that grows a block above slab_limit_bytes: where it can grow again in
+// For realloc that grows a block of `old_bytes` to one above slab_limit_bytes: where it can grow again in
 // place, if there is room. Null: no memory.
-void* allocate_grown(std::size_t bytes) noexcept;
+void* allocate_grown(std::size_t bytes, std::size_t old_bytes) noexcept;
 // Zeroed and between guard units, while mappings suffice and the alignment is at most a
 // unit.
 LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;

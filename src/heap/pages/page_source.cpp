@@ -144,18 +144,21 @@ Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept {
   return run;
 }
 
-Run allocate_run_with_room(std::uint32_t units) noexcept {
-  // Many short blocks that grow would leave their earlier places behind, and each touch new pages. Unless
-  // such places are few they are used, though such a block is then copied once more: a copy costs no more
-  // than the faults of new pages.
+Run allocate_run_with_room(std::uint32_t units, Growth growth) noexcept {
+  // Blocks that grow leave their earlier places behind. Unless such places are few they are used before
+  // clean memory, though such a block is then copied once more: a copy costs no more than the faults of new
+  // pages. One that grows by half or more is copied seldom, so it takes the shortest place, whatever is
+  // behind: what a block that stops growing has taken of a longer one would be too short for the next.
   constexpr std::uint32_t most_packed_units = 16;
+  constexpr std::uint32_t most_fitted_units = (std::uint32_t{4} << 20) / unit_bytes;
   constexpr std::uint32_t few_share = 64;
   if (is_start(source.frontier.load(std::memory_order_relaxed))) end_start();
   Run run{0, false};
   {
     const LockGuard locked = guard();
-    run = take_run_with_room(units,
-                             units > most_packed_units || source.dirty_units * few_share <= used_units());
+    const bool is_few = source.dirty_units * few_share <= used_units();
+    const bool is_fitted = growth == Growth::by_half_or_more && units <= most_fitted_units;
+    if (is_few || !is_fitted) run = take_run_with_room(units, is_few || units > most_packed_units);
   }
   if (run.unit == 0) return allocate_run(units);
   raise_reached(run.unit + units);

@@ -44,9 +44,12 @@ void start_due_maintenance() noexcept;
 // zeros.
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;
 
-// As allocate_run, for a block that has grown and may grow again: with free units behind
-// it, if possible.
-Run allocate_run_with_room(std::uint32_t units) noexcept;
+// By how much a block grows at a time. One that grows in small steps would be copied at each without room.
+enum class Growth : std::uint8_t { in_small_steps, by_half_or_more };
+
+// As allocate_run, for a block that has grown and may grow again: with free units behind it, if possible and
+// worth it.
+Run allocate_run_with_room(std::uint32_t units, Growth growth) noexcept;
 
 // Takes the `more` units from `unit + units` on, if they are free.
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept;
