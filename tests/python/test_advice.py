@@ -280,6 +280,30 @@ def test_reserve_leaves_a_block_for_each_buffer() -> None:
     assert reserve._of_copies(of, grown).time_ns == 20_000 + 5_000
 
 
+def test_reallocs_gain_no_time_that_other_work_took() -> None:
+    """Four reallocs that took 25 ms on a busy machine, of calls that had the CPU for 1 ms."""
+    grown: Any = Made(
+        site=0,
+        chains=1,
+        steps=4,
+        moved=1,
+        copied_bytes=0,
+        steps_ns=25_000_000,
+        longest_steps=4,
+        final_bytes=9,
+    )
+    of: Any = Made(
+        site=lambda _: Made(reallocs=4),
+        facts=Made(totals=Made(allocator_ns=8_000_000)),
+        time_of=lambda _: 1_000_000,
+        has_times=True,
+    )
+    found = reserve._of_reallocs(of, grown)
+    assert (found.time_ns, found.pattern) == (1_000_000, "1 buffer grew by 4 reallocs to 9 B")
+    of.site = lambda _: Made(reallocs=3)  # others made the rest
+    assert reserve._of_reallocs(of, grown).time_ns == 8_000_000
+
+
 def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
     facts = Made(totals=Made(allocator_ns=281), kernel=Made(fault_ns=121))
     of: Any = Made(facts=facts)

@@ -76,7 +76,7 @@ def test_run_explains_and_passes_the_exit_code(command: Command, tmp_path: Path)
     said = command("run", "--", PROGRAM)
     assert said.code == 3
     assert "call_sites.cpp:11" in said.out
-    assert "next: heapwright run --output" in said.err
+    assert "next: add --output trace.heapwright to keep the trace" in said.err
     assert list(tmp_path.glob("*.heapwright")) == []
     screen = said.out.splitlines()
     assert len(command("run", "--all", "--", PROGRAM).out.splitlines()) > len(screen)

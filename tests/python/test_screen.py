@@ -12,7 +12,7 @@ import heapwright
 import pytest
 from heapwright import explain
 from heapwright.cli.explanation import ReportOptions, make_report_options, next_command
-from heapwright.explain import screen
+from heapwright.explain import lifetimes, screen
 from heapwright.explain.question import Question
 from rich.console import Console
 from test_explain import explained
@@ -191,3 +191,39 @@ def test_all_is_everything_and_excludes_what_chooses(command: Command, tmp_path:
     for options in (["--question", "peak"], ["--tree", "callers"], ["--json"]):
         refused = command("explain", path, "--all", *options)
         assert refused.code == 2 and "--all is the whole report" in refused.err
+
+
+def test_no_figure_of_an_answer_in_one_line_is_cut(document: dict[str, Any]) -> None:
+    said = [" ".join(shown(document, width).split("in short")[1].split()) for width in (60, 100)]
+    told = [
+        " ".join(question.in_short(document["questions"][question.name]).split())
+        for question in explain.QUESTIONS
+    ]
+    long = [gist for gist in told if len(gist) > 48 and gist in said[1]]
+    assert len(long) >= 2 and "…" not in said[0]
+    assert long[0] in said[0]
+    assert all(len(line) <= 60 for line in shown(document, 60).splitlines())
+
+
+def test_what_is_live_but_was_not_written_to_is_said() -> None:
+    answer = {"verdict": "nothing", "kinds": [], "recorder_bytes": 0, "huge_bytes": 0, "resident_bytes": 143}
+    moments = [
+        {"time_ns": 10**9, "live_bytes": 1054, "live_resident_bytes": 138, "resident_bytes": 143},
+    ]
+    site = {"name": "dictionary", "live_bytes": 512, "live_blocks": 1}
+    told = screen.why_resident(answer, {"residency": {"moments": moments}, "peak": {"sites": [site]}})
+    assert told.endswith("512 B in 1 block of dictionary, of which only what was written to is resident")
+    site["live_bytes"] = 138
+    told = screen.why_resident(answer, {"residency": {"moments": moments}, "peak": {"sites": [site]}})
+    assert told.endswith("138 B in 1 block of dictionary")
+
+
+def test_no_block_is_said_to_live_longer_than_the_run() -> None:
+    answer = {
+        "lifetime_from_ns": [0, 10**9, 3 * 10**9, 10**10],
+        "longest_ns": 5 * 10**9,
+        "rows": [{"blocks": [1, 1, 6, 0, 0]}],
+    }
+    lives = lifetimes.QUESTION.gist
+    assert lives(answer) == "half of the blocks live 3.00 s or longer"
+    assert lives(answer | {"longest_ns": 11 * 10**9}) == "half of the blocks live less than 10.0 s"

@@ -59,7 +59,7 @@ def keep(
         ways = f"  {units.counted(sites, 'call site')},{ways[1:]}" if sites > 1 else ways
         sys.stdout.write(f"{output}  {one}{ways if one.stacks else ''}\n")
         sys.stdout.write(f"  or in code: {one.in_code}\n")
-    program = shlex.quote(trace.metadata.program)
+    program = shlex.quote(trace.metadata.started_as)
     hint(f"HEAPWRIGHT_APPLY={shlex.quote(str(output.resolve()))} LD_PRELOAD={library} {program}")
 
 

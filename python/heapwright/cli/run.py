@@ -60,8 +60,8 @@ def run(context: typer.Context, **given: Any) -> None:
             _explain(files, wanted, given)
             sys.stdout.flush()
             if not (wanted.as_json or output):
-                what = f"--pid {given['pid']}" if given["pid"] else f"-- {program[0]}"
-                hint(f"heapwright run --output trace.heapwright {what}   (keeps the trace)")
+                # Not as a command: it would need all options and arguments of this one.
+                hint("add --output trace.heapwright to keep the trace")
         except BrokenPipeError:
             give_up_output()  # the reader (`| head`) is gone; the program's exit code still counts
     raise typer.Exit(code)

@@ -40,9 +40,13 @@ class _Lines:
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._next = self._start + _LINE_EVERY_S
+        self._done = 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
+        if done < self._done:  # other runs begin, which take another time
+            self._start = now
+        self._done = done
         if now < self._next or done == 0:
             return
         self._next = now + _LINE_EVERY_S

@@ -61,7 +61,8 @@ def compare(
     nameless = by_function(everything) if wants_paths else None
     a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
     is_one_build = not rebuilt(everything)
-    notes = [*caveats, *_about_sides(a, b, is_one_build), *_about_builds(knowns), *_about_time(a, b, per)]
+    builds = _about_builds(knowns, is_one_program=a.program == b.program)
+    notes = [*caveats, *_about_sides(a, b, is_one_build), *builds, *_about_time(a, b, per)]
     return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]), per.is_timed)
 
 
@@ -100,12 +101,13 @@ def _about_sides(a: Side, b: Side, is_one_build: bool) -> Iterator[str]:
         )
 
 
-def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
+def _about_builds(sides: Sequence[Sequence[Known]], is_one_program: bool) -> Iterator[str]:
     """Which sites are matched by name, and which cannot be matched."""
     everything = [known for side in sides for known in side]
     changed = rebuilt(everything)
     if PROGRAM in changed:
-        yield "the program was rebuilt: its call sites are matched by function"
+        how = "the program was rebuilt: its" if is_one_program else "of two programs,"
+        yield f"{how} call sites are matched by function"
     for name, side in zip("AB", sides, strict=True):
         unnamed = Counter(
             library_of(location.library, known.program)
@@ -114,8 +116,9 @@ def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
             if is_unnamed(location)
         )
         for library in sorted(changed & unnamed.keys()):
+            what = "was rebuilt and has" if library or is_one_program else "has"
             yield (
-                f"{name}'s {library or 'program'} was rebuilt and has no symbols here, so its call sites "
+                f"{name}'s {library or 'program'} {what} no symbols here, so its call sites "
                 f"are one row; give that build's folder with --{name.lower()}-root"
             )
         yield from _about_symbols(name, side, everything)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from heapwright.explain import cause, cause_words, first_screen, leaks, nested_words, peak, tables, time
@@ -27,6 +28,8 @@ _ROW = (
     Column("gist", TEXT, "in short (--question NAME shows all of it)"),
 )
 _LEAST_GISTS = 3
+_LEAST_GIST = 20  # columns
+_GAP = 2  # columns between question and answer
 _NO_CALL = (
     "no heap call: nothing was allocated by malloc, new or the like. Processes that it started (record "
     "--children), static programs and allocators of a program's own are not in it: docs/troubleshooting.md"
@@ -54,20 +57,32 @@ def render(
     screen = _Screen(document, questions)
     for number, room in enumerate(_ROOMS, 1):
         parts = screen.parts(room if rows is None else room._replace(rows=rows))
-        gists = screen.gists(room)
+        gists = _wrapped(screen.gists(room), console)
         left = MOST_LINES - _height(console, parts)
-        if left >= len(gists) + _AROUND or (number >= _WITH_ALL and left >= _LEAST_GISTS + _AROUND):
+        if left >= sum(map(len, gists)) + _AROUND or (number >= _WITH_ALL and left >= _LEAST_GISTS + _AROUND):
             break
     for part in (*parts, *_in_lines(gists, max(left - _AROUND, _LEAST_GISTS))):
         console.print(part)
 
 
-def _in_lines(gists: Sequence[Answer], most: int) -> list[widgets.RenderableType]:
-    """A line for each question if these are at most so many, or else for one less and how many are left."""
+def _wrapped(gists: Sequence[Answer], console: widgets.Console) -> list[list[list[str]]]:
+    """The rows of each question: a line that does not fit goes on below, as a cut would hide figures."""
+    names = max((len(row["question"]) for row in gists), default=0)
+    width = max(_LEAST_GIST, console.width - names - _GAP)
+    found = []
+    for row in gists:
+        lines = [line.plain.rstrip() for line in widgets.Text(row["gist"]).wrap(console, width)]
+        found.append([[row["question"] if line == 0 else "", text] for line, text in enumerate(lines)])
+    return found
+
+
+def _in_lines(gists: Sequence[list[list[str]]], most: int) -> list[widgets.RenderableType]:
+    """All questions if they take so many lines at most, or else one less and how many are left."""
     if not gists:
         return []
-    kept = gists if len(gists) <= most else gists[: most - 1]
-    cells = [[row["question"], row["gist"]] for row in kept]
+    ends = list(accumulate(map(len, gists)))
+    kept = gists if ends[-1] <= most else gists[: sum(end < most for end in ends)]
+    cells = [row for rows in kept for row in rows]
     table = widgets.Columns(
         [column.heading({}) for column in _ROW], cells, text_columns=(1,), left_columns=(0,)
     )
@@ -242,12 +257,14 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
+    is_more = site["live_bytes"] > most["live_resident_bytes"]  # such as a table for the longest input
+    untouched = ", of which only what was written to is resident" if is_more else ""
     own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
     return (
         f"it is live data, {units.size(most['live_resident_bytes'])} of "
         f"{units.size(most['resident_bytes'])}{own} at "
         f"{units.duration(most['time_ns'])}; at the peak {units.size(site['live_bytes'])} in "
-        f"{units.counted(site['live_blocks'], 'block')} of {site['name']}"
+        f"{units.counted(site['live_blocks'], 'block')} of {site['name']}{untouched}"
         f"{cause_words.of_huge_pages(answer)}"
     )
 

@@ -11,7 +11,7 @@ OF_KINDS = (
     Column("file_bytes", "maybe", about="Resident pages of files."),
     Column("shared_bytes", "maybe", about="Resident, shared without a file, such as database buffers."),
     Column("swapped_bytes", "maybe"),
-    Column("peak_resident_bytes", "maybe", about="By the kernel, of the process's whole life."),
+    Column("peak_resident_bytes", "maybe", about="By the kernel, from its start to the last look."),
 )
 GROWTH = (
     Column("growth_window_ns", "maybe", about="What the growth is of; null: was seen once at most."),

@@ -194,7 +194,7 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
     yield "bytes", _bytes(record)
     yield _live(record)
     if record.get("memory"):
-        yield from _memory(record["memory"])
+        yield from _memory(record["memory"], record["is_running"])
     yield from _times(record)
     yield "sizes", sizes_in_words(record["sizes"])
     ended = "" if record["is_patched"] else f", {units.count(record['threads_ended'])} ended"
@@ -223,7 +223,7 @@ def _by_function(record: _Record, names: Sequence[str], blocks: int) -> str:
     return f"{units.counted(blocks, 'block')} ({', '.join(parts)})" if parts else "none"
 
 
-def _memory(memory: _Record) -> Iterator[tuple[str, str]]:
+def _memory(memory: _Record, is_running: bool) -> Iterator[tuple[str, str]]:
     """At the last look."""
     parts = {
         "of files": memory["file_bytes"],
@@ -234,7 +234,9 @@ def _memory(memory: _Record) -> Iterator[tuple[str, str]]:
     others = "".join(f", {units.size(count)} {name}" for name, count in parts.items() if count > least)
     peak = max(memory["resident_bytes"], memory["peak_resident_bytes"])
     anonymous = units.size(memory["anonymous_bytes"])
-    yield "resident", f"{units.size(peak)} at most; at the last look {anonymous} anonymous{others}"
+    # The kernel tells its peak as long as a process lives: what it took after the last look is not known.
+    until = "at most; at the last look" if is_running else "at most until the last look; then"
+    yield "resident", f"{units.size(peak)} {until} {anonymous} anonymous{others}"
     if memory["growth_window_ns"] is None:
         return
     window = units.duration(memory["growth_window_ns"])
@@ -294,9 +296,9 @@ def _off_cpu(waits: _Record) -> Iterator[tuple[str, str]]:
     else:
         seen = f"none seen, at most {units.counted(waits['collisions_high'], 'collision')}"
     yield "  lock waits", f"{_VERDICTS[waits['is_contended']]}: {seen}"
-    others = {"without a CPU": waits["preempted_ns"], "otherwise off CPU": waits["other_ns"]}
+    others = {"while other work had the CPU": waits["preempted_ns"], "otherwise": waits["other_ns"]}
     if any(others.values()):
-        parts = [f"{name} {units.duration(time_ns)}" for name, time_ns in others.items() if time_ns]
+        parts = [f"{units.duration(time_ns)} {name}" for name, time_ns in others.items() if time_ns]
         yield "  off CPU", "about " + ", ".join(parts)
 
 

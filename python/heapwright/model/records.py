@@ -62,6 +62,19 @@ class Metadata(NamedTuple):
         return {clean(name): clean(value) for name, tab, value in found if tab}
 
     @property
+    def started_as(self) -> str:
+        """The path to start the program by again: a file does what the name it is called by says, as
+        Debian's redis-server, a link to redis-check-rdb, and a script is not its interpreter. The
+        executable itself where the name was relative. Arguments that were kept are left out.
+        """
+        for path in (self.command, self.command.partition(" ")[0]):
+            if path.startswith("/") and path.rpartition("/")[2] == self.program.rpartition("/")[2]:
+                return self.program
+        first, _, rest = self.command.partition(" ")
+        is_path = first.startswith("/") and "/" not in rest.partition(" ")[0]  # not one with a space in it
+        return first if is_path else self.program
+
+    @property
     def is_attached(self) -> bool:
         """Whether the process ran earlier without the recorder."""
         return self.condition_values.get("attached") == "yes"

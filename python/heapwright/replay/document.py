@@ -280,7 +280,7 @@ def _candidate(allocator: object, metadata: Metadata) -> Document:
     return {
         **asdict(allocator),
         "variables": dict(allocator.variables),
-        "command": allocator.command(metadata.program, brings_own),
+        "command": allocator.command(metadata.started_as, brings_own),
     }
 
 

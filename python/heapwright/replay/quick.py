@@ -136,7 +136,7 @@ class Quick:
             if not memory or not memory[0].runs:
                 raise _OutOfTimeError
             until_s = _MEMORY_SHARE * self._limit_s
-            self._progress(len(memory), len(self._candidates))
+            self._progress(len(memory), 2 * len(self._candidates))  # the other half: times
         return self._judged(made[""], memory, *self._timed_part(folder, made, memory))
 
     def _timed_part(
@@ -243,7 +243,7 @@ class Quick:
                 dries = [self._timed(folder, name, candidates[0], "dry", text) for text in longer]
             except _OutOfTimeError:
                 break
-            self._progress(turn + 1, _MOST_TURNS)
+            self._progress(_MOST_TURNS + turn + 1, 2 * _MOST_TURNS)
             for arm, run in zip(arms, runs, strict=True):
                 arm.runs += [run] if run else []
             for text, run in zip(longer, dries, strict=True):

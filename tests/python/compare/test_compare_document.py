@@ -210,3 +210,13 @@ def test_a_percentile_of_other_calls_says_so(change: float | None, words: str) -
     totals = [row("calls", "same", change), row("p99_ns", "more", 11.2)]
     lines = show.verdict({"per": "", "totals": totals, "sites": []})
     assert lines == [f"B has a 99th percentile 3.00 µs longer (×12.2){words}."]
+
+
+def test_another_program_was_not_rebuilt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = made(20).write(tmp_path / "a.heapwright")
+    other = made(20, build="bb")
+    other.lines = [line.replace("/opt/shop/server", "/opt/shop/worker") for line in other.lines]
+    notes = document(capsys, a, other.write(tmp_path / "b.heapwright"))["notes"]
+    assert "programs differ: A server, B worker" in notes
+    assert "of two programs, call sites are matched by function" in notes
+    assert not any("rebuilt" in note for note in notes)

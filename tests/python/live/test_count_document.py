@@ -14,6 +14,8 @@ from heapwright.live import show
 from heapwright.live.counted_run import Counted
 from heapwright.live.document import describe, make_document
 from heapwright.live.layout import CONSTANTS
+from heapwright.live.memory import Memory
+from heapwright.live.outside import NOTHING
 
 SCHEMA = schemas.of("count")
 
@@ -76,3 +78,14 @@ def test_many_processes_are_shown_by_program(capsys: pytest.CaptureFixture[str])
     assert "--json lists each of the 41 images" in said
     assert "/bin/cc1   20 images together" in said
     assert "live" not in said
+
+
+def test_a_peak_is_that_of_the_last_look(capsys: pytest.CaptureFixture[str]) -> None:
+    memory = Memory(5 << 20, 3 << 20, 2 << 20, 0, 0, 6 << 20)
+    for is_running, words in (
+        (True, "6.00 MiB at most; at the last look 3.00 MiB anonymous"),
+        (False, "6.00 MiB at most until the last look; then 3.00 MiB anonymous"),
+    ):
+        counted = image(1, "/bin/sh", 5, is_running)._replace(memory=NOTHING | memory._asdict())
+        show.show_process(describe(counted), make_console(wide=True))
+        assert words in capsys.readouterr().out

@@ -29,8 +29,8 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
     each = chains.steps / max(1, chains.chains)
     return Advice(
         (chains.site,),
-        f"{units.counted(chains.chains, 'buffer')} grew by {units.count(chains.steps)} reallocs "
-        f"to {units.size(final)} on average",
+        f"{units.counted(chains.chains, 'buffer')} grew by {units.counted(chains.steps, 'realloc')} "
+        f"to {units.size(final)}{' on average' if chains.chains > 1 else ''}",
         (
             f"{units.count(chains.moved)} of the reallocs moved the buffer, "
             f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps per buffer, "
@@ -39,8 +39,15 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
         "the time of these reallocs, including their copies",
         HIGH,
         "every realloc is in the recording",
-        chains.steps_ns if of.has_times else 0,
+        _reallocs_ns(of, chains) if of.has_times else 0,
     )
+
+
+def _reallocs_ns(of: Evidence, chains: ReallocChains) -> int:
+    """Without what other work took of the CPU meanwhile, which steps_ns has: at most the site's calls if it
+    made so many reallocs, or else all calls."""
+    is_own = of.site(chains.site).reallocs >= chains.steps
+    return min(chains.steps_ns, of.time_of(chains.site) if is_own else of.facts.totals.allocator_ns)
 
 
 def _of_copies(of: Evidence, growth: CopiedGrowth) -> Advice:
