@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from heapwright.explain import QUESTIONS, cause_words
+from heapwright.explain import QUESTIONS, cause_words, replayed
 from heapwright.explain.allocators import Allocator
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, Kinds
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import Case
+from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import Residency
 from test_causes import MEBIBYTE, zeros
@@ -145,3 +146,20 @@ def test_every_further_table_of_a_question_has_a_title() -> None:
                 question.name,
                 table.key,
             )
+
+
+def test_of_two_prices_about_equal_the_setting_is_named() -> None:
+    """Both thresholds took 75 ms more and returned all; told was another allocator that took 91 and returned less."""
+
+    def remedy(what: str, kind: str, more_ns: float, less: float) -> dict[str, Any]:
+        figures = [
+            ReplayedFigure("CPU time", "ns", more_ns, 4.6, "worse", "glibc", 1e6),
+            ReplayedFigure("at the scan", "bytes", -less * MEBIBYTE, -0.9, "better", "glibc", 1e6),
+        ]
+        return {"what": what, "kind": kind, "judged": "refuted", "replayed": replayed.records(figures)}
+
+    thresholds = remedy("both thresholds", "threshold", 91.9e6, 48.8)
+    other = remedy("another allocator", "allocator", 90.5e6, 45.1)
+    cheaper = remedy("another allocator", "allocator", 20e6, 45.1)
+    assert "costs time: both thresholds;" in cause_words._none({"remedies": [thresholds, other]})
+    assert "costs time: another allocator;" in cause_words._none({"remedies": [thresholds, cheaper]})

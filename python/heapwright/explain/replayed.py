@@ -41,6 +41,7 @@ MEASURED, REFUTED, BOUND = "measured", "refuted", "bound"
 JUDGEMENTS = (MEASURED, REFUTED, BOUND)
 # A remedy that costs more of the run's time than this does not stand on the first screen.
 _MOST_PRICE = 0.01
+_DEAR_BYTES, _DEAR_SHARE = 8 << 20, 4.0  # more memory that no gain in time is worth by itself
 
 
 def judgement(
@@ -49,7 +50,7 @@ def judgement(
     """Whether a replay confirms a bound on the gain, refutes it, or cannot tell.
 
     It refutes what makes the run slower, and what can gain at most this part of the bound: as much as it
-    measured, and what it could not see.
+    measured, and what it could not see. It does not confirm what takes several times the memory.
 
     >>> slower = ReplayedFigure("CPU time", "ns", 5e6, 0.1, "worse", "glibc", 1e6)
     >>> less = ReplayedFigure("peak", "bytes", -4096, -0.5, "better", "glibc", 100)
@@ -60,6 +61,10 @@ def judgement(
     ('refuted', 'bound')
     >>> judgement([], 0, 9, 9)
     'bound'
+    >>> dear = less._replace(difference=9 << 20, relative_difference=4.5, verdict="worse")
+    >>> faster = slower._replace(difference=-5e6, verdict="better")
+    >>> judgement(records([faster]), 9e6, 0, 1e9), judgement(records([faster, dear]), 9e6, 0, 1e9)
+    ('measured', 'bound')
     >>> some = less._replace(difference=-3000, verdict="same", resolution=1500)
     >>> judgement(records([some]), 0, 5000, 1e9), judgement(records([some]), 0, 5000, 1e9, 0.5)
     ('refuted', 'bound')
@@ -71,7 +76,7 @@ def judgement(
         return REFUTED
     figures = [one for one in figures if one["figure"] != AT_END]
     if any(one["verdict"] == "better" for one in figures):
-        return MEASURED
+        return BOUND if is_dear(figures) else MEASURED
     gains = {"ns": part * gain_ns, "bytes": part * gain_bytes}
     asked = [one for one in figures if gains[one["unit"]] > 0]
     is_seen = all(
@@ -79,6 +84,17 @@ def judgement(
         for one in asked
     )
     return REFUTED if asked and is_seen else BOUND
+
+
+def is_dear(figures: Sequence[Record]) -> bool:
+    """Whether it takes several times the memory: an arena that a few blocks never let go, for instance."""
+    return any(
+        one["unit"] == "bytes"
+        and one["verdict"] == "worse"
+        and one["difference"] > _DEAR_BYTES
+        and one["relative_difference"] > _DEAR_SHARE
+        for one in figures
+    )
 
 
 def records(figures: Iterable[ReplayedFigure]) -> list[Record]:
