@@ -31,6 +31,10 @@ trace::EmbeddedNames names_of(const nb::dict& given) {
     names.objects.push_back(
         {nb::cast<std::uint32_t>(of[0]), nb::cast<std::uint32_t>(of[1]), nb::cast<std::string>(of[2])});
   }
+  for (const nb::handle& type : nb::cast<nb::list>(given["types"])) {
+    const auto of = nb::cast<nb::tuple>(type);
+    names.types.push_back({nb::cast<std::uint32_t>(of[0]), nb::cast<std::string>(of[1])});
+  }
   return names;
 }
 

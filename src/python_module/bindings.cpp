@@ -67,6 +67,16 @@ nb::list damage(const trace::Reader& reader) {
   return list;
 }
 
+// Inside the trace: frame, name.
+nb::list types_inside(const trace::Reader& reader) {
+  nb::list list;
+  if (reader.names() == nullptr) return list;
+  for (const trace::AllocatedType& of : reader.names()->types) {
+    list.append(nb::make_tuple(of.frame, text(of.name)));
+  }
+  return list;
+}
+
 nb::list objects(const symbolize::Symbols& symbols) {
   nb::list list;
   for (const symbolize::Object& of : symbols.objects) {
@@ -177,6 +187,7 @@ void bind_trace(nb::module_& module) {
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
       .def("damaged_event_chunks", [](const ReaderHandle& of) { return of->damaged_event_chunks(); })
       .def("has_names", [](const ReaderHandle& of) { return of->names() != nullptr; })
+      .def("types_inside", [](const ReaderHandle& of) { return types_inside(*of); })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });

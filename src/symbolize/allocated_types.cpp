@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "symbolize/array_sizes.hpp"
 #include "symbolize/called_names.hpp"
 #include "symbolize/debug_info.hpp"
 #include "symbolize/demangle.hpp"
+#include "symbolize/folded_constructors.hpp"
 #include "symbolize/object_file.hpp"
 #include "symbolize/pointer_variables.hpp"
 #include "symbolize/type_names.hpp"
@@ -145,7 +148,7 @@ std::string class_constructed_by(const std::string& symbol) {
 class AllocatedTypes {
  public:
   explicit AllocatedTypes(Dwfl_Module* module)
-      : code_(module), debug_info_(module), called_names_(code_.elf()) {
+      : module_(module), code_(module), debug_info_(module), called_names_(code_.elf()) {
     Dwarf_Addr bias = 0;
     if (dwfl_module_getdwarf(module, &bias) != nullptr) bias_ = bias;
   }
@@ -153,39 +156,47 @@ class AllocatedTypes {
   // return_address: as libdwfl counts.
   std::string of(std::uint64_t return_address) {
     if (!code_.is_known() || debug_info_.is_empty()) return {};
-    if (!takes_size(code_.called(called_names_, return_address).name)) return {};
+    const std::string called = code_.called(called_names_, return_address).name;
+    if (!takes_size(called)) return {};
     Dwarf_Die function;
     if (!debug_info_.function_at(return_address - 1, function)) return {};
     const PointerVariables& variables = variables_of(function);
     const std::uint64_t size_bytes = requested_bytes(variables, return_address);
-    return Following{*this, function, variables, size_bytes}.type(return_address);
+    std::optional<ArraySizes> array;
+    if (called.starts_with("_Zna")) array.emplace(code_before(function, return_address));
+    return Following{*this, function, variables, size_bytes, array}.type(return_address);
   }
 
  private:
-  // One pointer, from its call on.
+  // One pointer, from its call on; of an array, also the pointer to the first element behind a cookie.
   struct Following {
     AllocatedTypes& all;
     Dwarf_Die& function;
     const PointerVariables& variables;
     std::uint64_t size_bytes;  // 0: not known
+    const std::optional<ArraySizes>& array;
     PointerCopies copies{};
+    PointerCopies behind_cookie = PointerCopies::nowhere();
+    bool has_cookie = false;
+    std::uint64_t cookie = 0;  // 0: not known
     const Pointee* held = nullptr;
+    const Pointee* held_behind_cookie = nullptr;
     bool differ = false;
     Pointee called{};
+    std::string made{};
     std::string made_elsewhere{};  // the class whose constructor in another object has got the pointer
 
     std::string type(std::uint64_t address) {
       Instruction before{};
-      for (int i = 0; i < most_instructions && !copies.is_lost(); ++i) {
-        const Pointee* const made = look(address);
-        if (made != nullptr) return name_of(*made);
+      for (int i = 0; i < most_instructions && !(copies.is_lost() && behind_cookie.is_lost()); ++i) {
+        if (look(address)) return made;
         const Instruction here = decode_x86(all.code_.from(address));
         if (here.length == 0) break;
         std::uint64_t next = address + here.length;
         if (here.flow == Flow::call || here.flow == Flow::call_elsewhere) {
-          const bool is_given = copies.in_register(first_argument_register);
-          if (is_given && !is_made_elsewhere(next)) return of_call(here, address, next);
+          if (is_given() && !is_made_elsewhere(next)) return of_call(here, address, next);
           copies.pass_call();
+          behind_cookie.pass_call();
         } else if (!go_on(here, before, next)) {
           break;
         }
@@ -196,27 +207,61 @@ class AllocatedTypes {
       return of_held();
     }
 
-    const Pointee* look(std::uint64_t address) {
-      const Dwarf_Addr at = address - all.bias_;
-      if (size_bytes != 0) {
-        const Pointee* const made = variables.constructed(copies, at, size_bytes);
-        if (made != nullptr) return made;
-      }
-      note(variables.held(copies, at));
-      return nullptr;
+    // Whether the block can be one object of this size.
+    bool fits(std::uint64_t bytes) const { return size_bytes != 0 && bytes == size_bytes; }
+
+    // Whether it is an array of elements of this size. A number of bytes that is a multiple of it says
+    // nothing: `new char[4096]` is used as anything.
+    bool fits_elements(std::uint64_t bytes, bool is_behind_cookie) const {
+      if (!array || (is_behind_cookie && !has_cookie)) return false;
+      if (size_bytes == 0) return array->has(bytes);
+      return is_behind_cookie && cookie != 0 && size_bytes - array_cookie_bytes == cookie * bytes;
     }
 
-    void note(const Pointee* found) {
+    std::string array_of(const Pointee& element) const {
+      const std::string name = name_of(element);
+      return name.empty() ? name : name + "[]";
+    }
+
+    bool is_given() const {
+      return copies.in_register(first_argument_register) ||
+             behind_cookie.in_register(first_argument_register);
+    }
+
+    // Whether a constructor that is inlined here says what is made, or that it is not known.
+    bool look(std::uint64_t address) {
+      const Dwarf_Addr at = address - all.bias_;
+      const Pointee* const object =
+          variables.constructed(copies, at, [this](std::uint64_t bytes) { return fits(bytes); });
+      if (object != nullptr) return take_made(*object, false);
+      for (const bool is_behind : {false, true}) {
+        const Pointee* const element =
+            variables.constructed(is_behind ? behind_cookie : copies, at,
+                                  [&](std::uint64_t bytes) { return fits_elements(bytes, is_behind); });
+        if (element != nullptr) return take_made(*element, true);
+      }
+      note(held, variables.held(copies, at));
+      note(held_behind_cookie, variables.held(behind_cookie, at));
+      return false;
+    }
+
+    bool take_made(const Pointee& of, bool is_element) {
+      if (!all.is_folded(of)) made = is_element ? array_of(of) : name_of(of);
+      return true;
+    }
+
+    void note(const Pointee*& known, const Pointee* found) {
       if (found == nullptr) return;
-      differ |= held != nullptr && !held->is_as(*found);
-      held = found;
+      differ |= known != nullptr && !known->is_as(*found);
+      known = found;
     }
 
     // Whether the call that returns here is of a constructor in another object, the first that gets the
-    // pointer.
+    // pointer, or only sets the block's bytes.
     bool is_made_elsewhere(std::uint64_t next) {
-      if (!made_elsewhere.empty()) return false;
       const CalledFunction through = all.code_.called(all.called_names_, next);
+      if (through.name == "memset") return true;
+      if (!made_elsewhere.empty()) return false;
       if (through.address == 0) made_elsewhere = class_constructed_by(through.name);
       return !made_elsewhere.empty();
     }
@@ -230,9 +275,15 @@ class AllocatedTypes {
           is_direct ? next + static_cast<std::uint64_t>(call.branch) : all.code_.from_file(through.address);
       const bool is_constructor = all.debug_info_.function_at(to, target) && constructed_by(target, called);
       if (!is_constructor) return of_held();
+      const bool is_behind = behind_cookie.in_register(first_argument_register);
+      const auto may_be_whole = [&](std::uint64_t bytes) {
+        return fits(bytes) || fits_elements(bytes, is_behind);
+      };
       // A base's constructor within that of the class, or one of a member.
-      if (variables.is_in_constructor(address - all.bias_, size_bytes)) return {};
-      return called.size_bytes == size_bytes ? name_of(called) : std::string();
+      if (variables.is_in_constructor(address - all.bias_, may_be_whole)) return {};
+      const bool is_object = fits(called.size_bytes);
+      if (is_object || fits_elements(called.size_bytes, is_behind)) take_made(called, !is_object);
+      return made;
     }
 
     // Whether the pointer is followed to `next`, which jumps change.
@@ -240,20 +291,35 @@ class AllocatedTypes {
       const std::uint64_t target = next + static_cast<std::uint64_t>(here.branch);
       switch (here.flow) {
         case Flow::next:
-          copies.pass(here);
+          pass(here);
           return true;
         case Flow::jump:
           next = target;
           return true;
         case Flow::jump_if_zero:
         case Flow::jump_if_not_zero:
-          return choose(here, before, target, next);
+          return choose(here, before, target, next) || array;
         case Flow::returns:
-          if (copies.in_register(result_register)) note(variables.returned());
+          if (copies.in_register(result_register)) note(held, variables.returned());
+          if (behind_cookie.in_register(result_register)) note(held_behind_cookie, variables.returned());
           return false;
         default:
-          return false;
+          // Loops over the elements end, and none of them is jumped over.
+          return array && here.branch != 0;
       }
+    }
+
+    void pass(const Instruction& here) {
+      const bool is_of_block = here.base != no_register && copies.in_register(here.base);
+      if (array && is_of_block && here.displacement == 0 && here.stored_bytes == array_cookie_bytes) {
+        has_cookie = true;
+        cookie = here.sum == Sum::store ? static_cast<std::uint64_t>(here.constant) : 0;
+      }
+      const bool is_behind = here.sum == Sum::add && here.constant == array_cookie_bytes &&
+                             here.summand != no_register && copies.in_register(here.summand);
+      copies.pass(here);
+      behind_cookie.pass(here);
+      if (array && is_behind) behind_cookie.add(here.result);
     }
 
     // Behind a comparison of the pointer with null, it is followed to where it is none.
@@ -265,22 +331,45 @@ class AllocatedTypes {
     }
 
     std::string of_held() {
-      if (held == nullptr || differ) return {};
+      if (differ) return {};
+      const bool is_behind = has_cookie && held_behind_cookie != nullptr;
+      if (is_behind) return held == nullptr ? of_held_elements(*held_behind_cookie, true) : std::string();
+      if (held == nullptr) return {};
+      if (array && held->is_class && held->size_bytes != size_bytes) return of_held_elements(*held, false);
       if (!made_elsewhere.empty()) {
         // Of a class with virtual functions, compilers describe the members in one unit only.
         const bool may_be = held->size_bytes == size_bytes || held->size_bytes == 0;
         return may_be && name_of(*held) == made_elsewhere ? made_elsewhere : std::string();
       }
-      if (held->is_class) {
-        const bool is_whole =
-            held->size_bytes == size_bytes && !held->may_be_a_base && !all.bases_.has(function, held->type);
-        return is_whole ? name_of(*held) : std::string();
-      }
+      if (held->is_class) return fits(held->size_bytes) && is_whole(*held) ? name_of(*held) : std::string();
       if (size_bytes % held->size_bytes != 0) return {};
-      const std::string name = name_of(*held);
-      return size_bytes == held->size_bytes || name.empty() ? name : name + "[]";
+      return size_bytes == held->size_bytes ? name_of(*held) : array_of(*held);
     }
+
+    std::string of_held_elements(const Pointee& element, bool is_behind) {
+      if (!element.is_class || !fits_elements(element.size_bytes, is_behind)) return {};
+      if (made_elsewhere.empty()) return is_whole(element) ? array_of(element) : std::string();
+      return name_of(element) == made_elsewhere ? array_of(element) : std::string();
+    }
+
+    // A pointer to it points to no object of a class that is derived from it.
+    bool is_whole(const Pointee& of) { return !of.may_be_a_base && !all.bases_.has(function, of.type); }
   };
+
+  // The code of the function up to the call, of that part of it in which the call is.
+  std::span<const std::uint8_t> code_before(Dwarf_Die& function, std::uint64_t return_address) const {
+    const Dwarf_Addr end = return_address - bias_;
+    Dwarf_Addr base = 0;
+    Dwarf_Addr part_begin = 0;
+    Dwarf_Addr part_end = 0;
+    for (std::ptrdiff_t offset = 0;
+         (offset = dwarf_ranges(&function, offset, &base, &part_begin, &part_end)) > 0;) {
+      if (end <= part_begin || end > part_end) continue;
+      const std::span<const std::uint8_t> code = code_.from(part_begin + bias_);
+      return end - part_begin <= code.size() ? code.first(end - part_begin) : std::span<const std::uint8_t>();
+    }
+    return {};
+  }
 
   const PointerVariables& variables_of(Dwarf_Die& function) {
     std::unique_ptr<PointerVariables>& known = variables_[dwarf_dieoffset(&function)];
@@ -306,6 +395,14 @@ class AllocatedTypes {
     return size;
   }
 
+  bool is_folded(const Pointee& of) {
+    Dwarf_Die type = of.type;
+    if (!folded_) folded_.emplace(module_);
+    return folded_->has(own_name(type));
+  }
+
+  Dwfl_Module* module_;
+  std::optional<FoldedConstructors> folded_;  // once a constructor is found
   Code code_;
   DebugInfo debug_info_;
   CalledNames called_names_;

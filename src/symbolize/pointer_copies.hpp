@@ -14,6 +14,12 @@ class PointerCopies {
  public:
   // Behind the call: in rax.
   PointerCopies() noexcept : registers_(1) {}
+  // None yet.
+  static PointerCopies nowhere() noexcept {
+    PointerCopies copies;
+    copies.registers_ = 0;
+    return copies;
+  }
 
   bool in_register(int number) const noexcept { return (registers_ >> number & 1U) != 0; }
   // At this distance from a frame pointer (rbp, rsp).
@@ -22,6 +28,8 @@ class PointerCopies {
 
   // An instruction that goes on to the next one. What it may overwrite holds no copy afterwards.
   void pass(const Instruction& instruction) noexcept;
+  // The register got the pointer otherwise.
+  void add(int number) noexcept { set(number, true); }
   // A call that was not given the pointer: keeps what callees keep.
   void pass_call() noexcept;
 

@@ -247,15 +247,15 @@ bool PointerVariables::knows_this(int scope, Dwarf_Addr at) const {
 }
 
 const Pointee* PointerVariables::constructed(const PointerCopies& copies, Dwarf_Addr at,
-                                             std::uint64_t size_bytes) const {
+                                             const Fits& fits) const {
   // Outer scopes come first: of a class and its base, whose object is at the same place, the class.
   for (const Place& place : places_) {
     if (place.scope < 0 || !place.is_this || !is_copy(place, copies, at)) continue;
     const Scope& scope = scopes_[static_cast<std::size_t>(place.scope)];
-    if (!scope.is_constructor || scope.made.size_bytes != size_bytes) continue;
+    if (!scope.is_constructor || !fits(scope.made.size_bytes)) continue;
     for (int outer = scope.outer; outer >= 0; outer = scopes_[static_cast<std::size_t>(outer)].outer) {
       const Scope& around = scopes_[static_cast<std::size_t>(outer)];
-      const bool may_be_whole = around.is_constructor && around.made.size_bytes == size_bytes;
+      const bool may_be_whole = around.is_constructor && fits(around.made.size_bytes);
       if (may_be_whole && !knows_this(outer, at)) return nullptr;
     }
     return &scope.made;
@@ -263,10 +263,10 @@ const Pointee* PointerVariables::constructed(const PointerCopies& copies, Dwarf_
   return nullptr;
 }
 
-bool PointerVariables::is_in_constructor(Dwarf_Addr at, std::uint64_t size_bytes) const {
+bool PointerVariables::is_in_constructor(Dwarf_Addr at, const Fits& fits) const {
   return std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope& scope) {
     Dwarf_Die die = scope.die;
-    return scope.is_constructor && scope.made.size_bytes == size_bytes && dwarf_haspc(&die, at) > 0;
+    return scope.is_constructor && fits(scope.made.size_bytes) && dwarf_haspc(&die, at) > 0;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -38,10 +39,12 @@ class PointerVariables {
   // code: of the begin of the function.
   PointerVariables(Dwarf_Die function, std::span<const std::uint8_t> code);
 
-  // The object that an inlined constructor makes of a copied pointer here; nullptr: none. Only of this size.
-  const Pointee* constructed(const PointerCopies& copies, Dwarf_Addr at, std::uint64_t size_bytes) const;
-  // Whether code here is of an inlined constructor of an object of this size.
-  bool is_in_constructor(Dwarf_Addr at, std::uint64_t size_bytes) const;
+  using Fits = std::function<bool(std::uint64_t size_bytes)>;
+  // The object that an inlined constructor makes of a copied pointer here; nullptr: none. Only of a size that
+  // fits.
+  const Pointee* constructed(const PointerCopies& copies, Dwarf_Addr at, const Fits& fits) const;
+  // Whether code here is of an inlined constructor of an object of a size that fits.
+  bool is_in_constructor(Dwarf_Addr at, const Fits& fits) const;
   // What the variables say that are copies here; nullptr: nothing, or they differ.
   const Pointee* held(const PointerCopies& copies, Dwarf_Addr at) const;
   // What the function returns a pointer to; nullptr: nothing that is known.

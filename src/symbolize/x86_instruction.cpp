@@ -37,6 +37,7 @@ class Decoded {
     out_.branch = instruction_.raw.imm[0].is_relative == ZYAN_TRUE ? instruction_.raw.imm[0].value.s : 0;
     for (std::size_t i = 0; i < instruction_.operand_count; ++i) take(operands_[i]);
     take_move();
+    take_sum();
     return out_;
   }
 
@@ -93,6 +94,42 @@ class Decoded {
       out_.to = to_number;
     }
     if (instruction_.mnemonic == ZYDIS_MNEMONIC_TEST && to_number == from_number) out_.tested = to_number;
+  }
+
+  void take_sum() noexcept {
+    const ZydisDecodedOperand& to = operands_[0];
+    const ZydisDecodedOperand& from = operands_[1];
+    const bool has_constant =
+        instruction_.operand_count_visible == 2 && from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    out_.result = register_of(to);
+    if (has_constant) out_.constant = from.imm.value.s;
+    switch (instruction_.mnemonic) {
+      case ZYDIS_MNEMONIC_MOV:
+        if (!has_constant) return;
+        // A register's upper half becomes 0.
+        if (out_.result != no_register && to.size >= pointer_bits / 2) out_.sum = Sum::load;
+        if (to.type == ZYDIS_OPERAND_TYPE_MEMORY && to.size == pointer_bits) out_.sum = Sum::store;
+        return;
+      case ZYDIS_MNEMONIC_ADD:
+        out_.summand = out_.result;
+        if (has_constant && to.size == pointer_bits && out_.result != no_register) out_.sum = Sum::add;
+        return;
+      case ZYDIS_MNEMONIC_LEA:
+        if (to.size != pointer_bits || from.mem.index != ZYDIS_REGISTER_NONE) return;
+        out_.summand = number_of(from.mem.base);
+        out_.constant = from.mem.disp.value;
+        out_.sum = Sum::add;
+        return;
+      case ZYDIS_MNEMONIC_SHR:
+        if (has_constant && to.size == pointer_bits) out_.sum = Sum::shift_right;
+        return;
+      case ZYDIS_MNEMONIC_MUL:
+        out_.summand = out_.result;
+        if (to.size == pointer_bits) out_.sum = Sum::multiply;
+        return;
+      default:
+        return;
+    }
   }
 
   static int register_of(const ZydisDecodedOperand& of) noexcept {

@@ -21,6 +21,16 @@ enum class Flow : std::uint8_t {
   returns,
 };
 
+// What it computes, of 64 bits, as far as sizes of arrays show by it.
+enum class Sum : std::uint8_t {
+  none,
+  load,         // `result` is `constant`
+  store,        // `constant` is stored to the memory that it names
+  add,          // `result` is `summand` + `constant`
+  shift_right,  // `result`, by `constant`
+  multiply,     // rax by `summand`
+};
+
 // Registers are numbered as in the machine code: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 struct Instruction {
   std::uint8_t length = 0;  // 0: unknown
@@ -32,6 +42,10 @@ struct Instruction {
   int to = no_register;
   int tested = no_register;   // compared with 0, all 64 bits
   std::uint32_t written = 0;  // registers, also in part: a bit each
+  Sum sum = Sum::none;
+  int result = no_register;
+  int summand = no_register;
+  std::int64_t constant = 0;
   // Memory that it names.
   int base = no_register;  // without an index, in the usual segment
   std::int64_t displacement = 0;

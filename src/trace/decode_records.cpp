@@ -145,6 +145,10 @@ std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint
   return get_records<NamedObject>(source, count);
 }
 
+std::vector<AllocatedType> decode_allocated_types(base::ByteSource source, std::uint32_t count) {
+  return get_records<AllocatedType>(source, count);
+}
+
 End decode_end(base::ByteSource source, std::uint32_t) {
   const End end = get_fields<End>(source);
   require(end.reason <= EndReason::still_running, "the end mark holds an unknown reason");

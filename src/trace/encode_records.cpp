@@ -115,6 +115,10 @@ void encode_records(std::span<const NamedObject> objects, Bytes& out) {
   for (const NamedObject& object : objects) put_fields(out, object);
 }
 
+void encode_records(std::span<const AllocatedType> types, Bytes& out) {
+  for (const AllocatedType& type : types) put_fields(out, type);
+}
+
 void encode_records(const End& end, Bytes& out) { put_fields(out, end); }
 
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of frames inside a trace, which make it readable without the program's files: the records of chunk
-// kinds `names` and `named_objects`. A recorder writes none; `heapwright export --to trace` does.
+// kinds `names`, `named_objects` and `allocated_types`. A recorder writes none; `heapwright export --to
+// trace` does.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +44,22 @@ void fields(Of& of, const Visit& visit) {
   visit("problem", of.problem);
 }
 
+// What a frame that called an allocator makes of the block, by the program's debug information.
+struct AllocatedType {
+  std::uint32_t frame = 0;  // index into frames
+  std::string name;         // as people write it
+};
+
+template <IsRecord<AllocatedType> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("frame", of.frame);
+  visit("name", of.name);
+}
+
 // A frame without locations has no name: only its position in its object is known.
 struct EmbeddedNames : Names {
   std::vector<NamedObject> objects;
+  std::vector<AllocatedType> types;  // of frames where one is known
 };
 
 // Limits that keep a malicious file from exhausting memory.

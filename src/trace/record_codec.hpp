@@ -38,6 +38,7 @@ void encode_records(std::span<const RefaultRun> runs, Bytes& out);
 void encode_records(std::span<const PythonFrame> frames, Bytes& out);
 void encode_records(std::span<const CodeName> names, Bytes& out);
 void encode_records(std::span<const NamedObject> objects, Bytes& out);
+void encode_records(std::span<const AllocatedType> types, Bytes& out);
 void encode_records(const End& end, Bytes& out);
 // One entry of the index, after the one at `previous_offset`.
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out);
@@ -56,6 +57,7 @@ std::vector<RefaultRun> decode_refaults(base::ByteSource source, std::uint32_t c
 std::vector<PythonFrame> decode_python_frames(base::ByteSource source, std::uint32_t count);
 std::vector<CodeName> decode_code_names(base::ByteSource source, std::uint32_t count);
 std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count);
+std::vector<AllocatedType> decode_allocated_types(base::ByteSource source, std::uint32_t count);
 End decode_end(base::ByteSource source, std::uint32_t count);
 std::vector<IndexEntry> decode_index(base::ByteSource source, std::uint32_t count);
 

@@ -33,6 +33,7 @@ enum class ChunkKind : std::uint16_t {
   refaults = 16,
   python_frames = 18,  // 17: see heap_graph.hpp
   code_names = 19,
+  allocated_types = 20,  // see names.hpp
 };
 
 template <typename Of, typename Record>

@@ -38,6 +38,8 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
     case ChunkKind::names:
     case ChunkKind::named_objects:
       return "a table of names";
+    case ChunkKind::allocated_types:
+      return "a table of types";
     case ChunkKind::end:
       return "the end mark";
     default:
@@ -147,6 +149,10 @@ void TableLoader::add(const IndexEntry& entry) {
       break;
     case ChunkKind::named_objects:
       add_named_objects(entry);
+      break;
+    case ChunkKind::allocated_types:
+      append(decode_allocated_types(unpack(entry, names_bytes_, max_names_bytes), entry.header.count),
+             at_most(max_frames), tables_.names.types);
       break;
     case ChunkKind::end:
       tables_.end = decode_end(unpack(entry), entry.header.count);

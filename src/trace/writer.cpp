@@ -245,8 +245,11 @@ bool Writer::write(const EmbeddedNames& names) {
     if (count == 0) break;
     first += count;
   }
+  const auto encode = [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); };
   return state.write_parts(ChunkKind::named_objects, std::span<const NamedObject>(names.objects), 0,
-                           [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+                           encode) &&
+         state.write_parts(ChunkKind::allocated_types, std::span<const AllocatedType>(names.types), 0,
+                           encode);
 }
 
 bool Writer::write_mappings(std::uint32_t number, std::span<const Mapping> mappings) {

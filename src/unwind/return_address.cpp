@@ -228,6 +228,31 @@ GoroutineSwitch restored_goroutine(const std::uint8_t* code) {
   return {.goroutine_offset = code[4], .depth_offset = code[13], .restore_bytes = 14};
 }
 
+// V8's baseline code: mov $BYTES, %ebx; movabs $VECTOR, %r12; call PROLOGUE. Whether the function called
+// takes its return address away and sets up its caller's frame pointer: pop REGISTER; push %rbp; mov %rsp,
+// %rbp.
+constexpr std::uint64_t called_prologue_bytes = 20;
+bool calls_prologue(Code& code, std::uint64_t at) {
+  constexpr std::uint64_t most_bytes = 64;
+  constexpr std::uint64_t piece_bytes = 6;
+  constexpr std::uint8_t pop_high = 0x41;
+  const std::uint8_t* bytes = code.read(at, 16);
+  if (bytes == nullptr || bytes[5] != 0x49 || bytes[6] != 0xbc || bytes[15] != 0xe8) return false;
+  bytes = code.read(at + 16, sizeof(std::int32_t));
+  if (bytes == nullptr) return false;
+  std::int32_t distance;
+  std::memcpy(&distance, bytes, sizeof distance);
+  const std::uint64_t target =
+      at + called_prologue_bytes + static_cast<std::uint64_t>(std::int64_t{distance});
+  if (code.read(target + most_bytes, piece_bytes) == nullptr) return false;  // all of it in one copy
+  for (std::uint64_t offset = 0; offset < most_bytes; ++offset) {
+    bytes = code.read(target + offset, piece_bytes);
+    if (bytes == nullptr) return false;
+    if (bytes[0] == pop_high && (bytes[1] & 0xf8) == 0x58 && is_prologue(bytes + 2)) return true;
+  }
+  return false;
+}
+
 bool has_prologue(Code& code, std::uint64_t pc) {
   constexpr std::uint64_t most_bytes = 1 << 16;
   // Nothing is read at or beyond pc, whose page may be another one.
@@ -236,6 +261,8 @@ bool has_prologue(Code& code, std::uint64_t pc) {
     const std::uint8_t* const bytes = code.read(at, looked_at_bytes);
     if (bytes == nullptr || is_boundary(bytes)) return false;
     if (is_prologue(bytes)) return true;
+    const bool may_call_it = bytes[0] == 0xbb && pc - at > called_prologue_bytes;
+    if (may_call_it && calls_prologue(code, at)) return true;
     if (bytes[0] != 0x48 || bytes[1] != 0x89) continue;
     const std::uint64_t rest = std::min(pc - at, longest_store_bytes);
     const std::uint8_t* const store = code.read(at, rest);

@@ -2,6 +2,7 @@
 """Programs of random classes, each made by functions that are named after it."""
 
 import random
+from collections.abc import Mapping
 
 HEAD = """
 #include <string>
@@ -73,6 +74,66 @@ KINDS = {
         "{name}",
     ),
 }
+# Arrays, and bytes that are used as one.
+ARRAYS = {
+    "array": (
+        "struct {name} {{ {plain} data[{count}]; {plain} more; }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "array, zeros": (
+        "struct {name} {{ {plain} data[{count}]; {plain} more; }};",
+        "new {name}[one + 4]()",
+        "{name}[]",
+    ),
+    "array, constructed": (
+        "struct {name} {{ {plain} data[{count}]; int sum; {name}() : sum(one) {{}} }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "array, destroyed": (
+        "struct {name} {{ {member} data[{count}]; int sum; {name}() : sum(one) {{}} ~{name}() {{ sink(this); }} }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "array, constructed outside": (
+        "struct {name} {{ std::string text; {member} data[{count}]; {name}(); }};"
+        " __attribute__((noinline)) {name}::{name}() : text(one, 'x') {{}}",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "array, constant": (
+        "struct {name} {{ std::string text; {member} data[{count}]; }};",
+        "new {name}[7]",
+        "{name}[]",
+    ),
+    "array, virtual": (
+        "struct {name} {{ virtual ~{name}() {{}} {member} data[{count}]; int sum = one; }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "same size, array": (
+        "struct Base{name} {{ {member} data[{count}]; int sum = one; }}; struct {name} : Base{name} {{ }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "larger, array": (
+        "struct Base{name} {{ {member} data[{count}]; int sum = one; }};"
+        " struct {name} : Base{name} {{ {member} more[2]; {name}() {{ more[0] = {{}}; }} }};",
+        "new {name}[one + 4]",
+        "{name}[]",
+    ),
+    "bytes": (
+        "struct {name} {{ {plain} data[{count}]; {plain} more; }};",
+        "reinterpret_cast<{name}*>(new char[(one + 4) * sizeof({name}) + 8])",
+        "char[]",
+    ),
+    "bytes, constant": (
+        "struct {name} {{ {plain} data[{count}]; {plain} more; }};",
+        "reinterpret_cast<{name}*>(new char[16 * sizeof({name})])",
+        "char[]",
+    ),
+}
 # What becomes of the pointer; `kept` is a pointer to the base where there is one of the same size.
 USES = (
     "{kept} pointer = {made}; sink(pointer);",
@@ -83,13 +144,13 @@ USES = (
 )
 
 
-def program(seed: int, classes: int) -> tuple[str, dict[str, str]]:
-    """The source, and by function which type it makes."""
+def program(seed: int, classes: int, kinds: Mapping[str, tuple[str, str, str]]) -> tuple[str, dict[str, str]]:
+    """The source, and by function which type it makes. kinds: KINDS, ARRAYS."""
     drawn = random.Random(seed)
     definitions, functions, calls, types = [], [], [], {}
     for number in range(classes):
-        kind = drawn.choice(sorted(KINDS))
-        definition, made, written = KINDS[kind]
+        kind = drawn.choice(sorted(kinds))
+        definition, made, written = kinds[kind]
         member = drawn.choice(MEMBERS)
         values = {
             "name": f"Made{number}",
@@ -98,7 +159,11 @@ def program(seed: int, classes: int) -> tuple[str, dict[str, str]]:
             "count": drawn.randrange(1, 9),
         }
         type_name, made = written.format(**values), made.format(**values)
-        kept = f"BaseMade{number}*" if kind.startswith("same") else f"{type_name}*"
+        kept = f"{written.format(**values).removesuffix('[]')}*"
+        if kind.startswith(("same", "larger")):
+            kept = f"BaseMade{number}*"
+        if kind.startswith("bytes"):
+            kept = f"Made{number}*"
         definitions.append(definition.format(**values))
         use = drawn.choice(USES).format(kept=kept, made=made)
         functions.append(f"__attribute__((noinline)) void use_{number}() {{ {use} }}")

@@ -9,10 +9,12 @@ from pathlib import Path
 import heapwright
 import pytest
 from conftest import Record, Recording, command
-from made_types import program
+from made_types import ARRAYS, KINDS, program
 
 # At least this share is known; the rest has no variable and no constructor behind the call.
 KNOWN = {"-O0": 0.8, "-O2": 0.55}
+# Of arrays fewer: a base's pointer, a class with virtual functions, a constant number say nothing.
+KNOWN_ARRAYS = {"-O0": 0.5, "-O2": 0.6}
 WAYS = [(compiler, level) for compiler in ("g++", "clang++") for level in KNOWN]
 FEW = """
 #include <cstdlib>
@@ -44,6 +46,29 @@ int main(int count, char**) {
     kept = zeroed;
   }
 }
+"""
+ARRAYS_OF_EACH_KIND = """
+#include <string>
+namespace app {
+struct Plain { long a, b; };
+struct Row { std::string name; ~Row(); };
+Row::~Row() {}
+}
+volatile int count = 5;
+app::Plain* volatile kept;
+app::Row* volatile rows;
+__attribute__((noinline)) void plain() { auto* made = new app::Plain[count]; kept = made; }
+__attribute__((noinline)) void destroyed() { auto* made = new app::Row[count]; rows = made; }
+__attribute__((noinline)) void fixed() { auto* made = new app::Row[7]; rows = made; }
+__attribute__((noinline)) void buffer() {
+  auto* made = reinterpret_cast<app::Plain*>(new char[count * sizeof(app::Plain) + 16]);
+  kept = made;
+}
+__attribute__((noinline)) void fixed_buffer() {
+  auto* made = reinterpret_cast<app::Plain*>(new char[4096]);
+  kept = made;
+}
+int main() { plain(), destroyed(), fixed(), buffer(), fixed_buffer(); }
 """
 # A library calls its constructors through its own table of functions, a program those of the library.
 LIBRARY_HEAD = """
@@ -104,7 +129,7 @@ def found_types(recording: Recording) -> dict[str, list[str]]:
 def test_types_are_right_or_not_known(record: Record, tmp_path: Path, compiler: str, level: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
-    source, types = program(seed=42, classes=60)
+    source, types = program(42, 60, KINDS)
     recording = record(compiled(tmp_path, source, compiler, level))
     assert recording.status == 0, recording.errors
     found = {name: its for name, its in found_types(recording).items() if name in types}
@@ -113,6 +138,33 @@ def test_types_are_right_or_not_known(record: Record, tmp_path: Path, compiler: 
     known = sum(types[name] in its for name, its in found.items())
     assert len(found) > 100
     assert known >= KNOWN[level] * len(found)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("compiler", "level"), WAYS)
+def test_arrays_are_right_or_not_known(record: Record, tmp_path: Path, compiler: str, level: str) -> None:
+    """Bytes that are used as an array of a class are no array of it."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    source, types = program(42, 60, ARRAYS)
+    recording = record(compiled(tmp_path, source, compiler, level))
+    assert recording.status == 0, recording.errors
+    found = {name: its for name, its in found_types(recording).items() if name in types}
+    wrong = {name: (its, types[name]) for name, its in found.items() if not {"", types[name]}.issuperset(its)}
+    assert not wrong
+    arrays = [name for name in found if types[name] != "char[]"]
+    known = sum(types[name] in found[name] for name in arrays)
+    assert len(arrays) > 80
+    assert known >= KNOWN_ARRAYS[level] * len(arrays)
+
+
+def test_an_array_of_classes_is_one(record: Record, tmp_path: Path) -> None:
+    """With and without their number in front, by all that is told of arrays; buffers are none."""
+    recording = record(compiled(tmp_path, ARRAYS_OF_EACH_KIND, "g++", "-O0"))
+    assert recording.status == 0, recording.errors
+    found = {name.partition("(")[0]: its for name, its in found_types(recording).items()}
+    names = ("plain", "destroyed", "fixed", "buffer", "fixed_buffer")
+    assert [found[name] for name in names] == [["app::Plain[]"], ["app::Row[]"], ["app::Row[]"], [""], [""]]
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])

@@ -257,9 +257,9 @@ TEST(TableBounds, TablesUnpackToNoMoreThanAllowed) {
 
 // 65,536 records of no byte each, in 64 bytes of the file.
 TEST(TableBounds, RecordsAreNoMoreThanTheFileHasBytes) {
-  for (const ChunkKind kind :
-       {ChunkKind::memory_samples, ChunkKind::processor_samples, ChunkKind::refaults, ChunkKind::switches,
-        ChunkKind::named_objects, ChunkKind::python_frames, ChunkKind::code_names}) {
+  for (const ChunkKind kind : {ChunkKind::memory_samples, ChunkKind::processor_samples, ChunkKind::refaults,
+                               ChunkKind::switches, ChunkKind::named_objects, ChunkKind::python_frames,
+                               ChunkKind::code_names, ChunkKind::allocated_types}) {
     const TemporaryFile file("many");
     ChunkHeader header;
     header.kind = static_cast<std::uint16_t>(kind);

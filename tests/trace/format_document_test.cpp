@@ -90,6 +90,7 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::refaults, "refaults"},
                                                        {ChunkKind::python_frames, "python_frames"},
                                                        {ChunkKind::code_names, "code_names"},
+                                                       {ChunkKind::allocated_types, "allocated_types"},
                                                        {heap_graph_kind, "heap_graph"}});
 }
 

@@ -28,6 +28,7 @@ EmbeddedNames names_made(std::uint32_t frames, std::size_t letters = 10) {
     names.first_location.push_back(static_cast<std::uint32_t>(names.locations.size()));
   }
   names.objects = {{0, 3, ""}, {1, 1, "/lib/some.so is stripped"}};
+  names.types = {{7, "app::Session"}};
   return names;
 }
 
@@ -84,6 +85,9 @@ TEST(Names, ComeBackFromAFile) {
   EXPECT_EQ(reader.names()->objects[1].module, 1U);
   EXPECT_EQ(reader.names()->objects[1].source, 1U);
   EXPECT_EQ(reader.names()->objects[1].problem, "/lib/some.so is stripped");
+  ASSERT_EQ(reader.names()->types.size(), 1U);
+  EXPECT_EQ(reader.names()->types[0].frame, 7U);
+  EXPECT_EQ(reader.names()->types[0].name, "app::Session");
 }
 
 TEST(Names, OfManyFramesTakeSeveralChunks) {

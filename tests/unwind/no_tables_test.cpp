@@ -154,6 +154,42 @@ TEST(MadeCode, AFrameOfAFunctionFurtherOutIsNotTaken) {
   EXPECT_EQ(found.mark, session::mark_no_object);
 }
 
+// As V8's baseline code: it calls `prologue` first. before, after: what it does around the call of
+// capture_made().
+void put_called_prologue(MadeCode& code, std::initializer_list<unsigned char> prologue,
+                         std::initializer_list<unsigned char> before,
+                         std::initializer_list<unsigned char> after) {
+  code.put(
+      {0x55, 0x48, 0x89, 0xe5, 0x53, 0x41, 0x54, 0x41, 0x57, 0x48, 0x83, 0xec, 8});  // saves what is used
+  code.put({0xe8, 43, 0, 0, 0});
+  code.put({0x48, 0x83, 0xc4, 8, 0x41, 0x5f, 0x41, 0x5c, 0x5b, 0x5d, 0xc3});
+  code.write_from(48).put(prologue).write_from(77);
+  code.put({0xbb, 1, 0, 0, 0, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 0xcf, 0xff, 0xff, 0xff});
+  code.put(before).put_call(capture_made).put(after);
+}
+
+TEST(MadeCode, APrologueThatIsCalledCounts) {
+  TestProcess process;
+  MadeCode code(16);
+  put_called_prologue(code, {0x90, 0x41, 0x5f, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0xc3, 0x90}, {},
+                      {0x90, 0x5d, 0xc3});
+  code.run(16);
+  EXPECT_EQ(found.by_frame_pointer, 2U);
+  EXPECT_GT(found.count, 6U);
+  EXPECT_FALSE(found.is_truncated);
+}
+
+// It leaves its return address where it is: the frame pointer that it sets up is its own.
+TEST(MadeCode, AnotherFunctionThatIsCalledIsNoPrologue) {
+  TestProcess process;
+  MadeCode code(16);
+  put_called_prologue(code, {0x90, 0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3, 0x90}, {0x48, 0x83, 0xec, 8},
+                      {0x90, 0x48, 0x83, 0xc4, 8, 0xc3});
+  code.run(16);
+  EXPECT_EQ(found.by_frame_pointer, 0U);
+  EXPECT_TRUE(found.is_truncated);
+}
+
 TEST(MadeCode, ThatOnlyReturnsSaysWhereTo) {
   TestProcess process;
   MadeCode code(16);

@@ -61,10 +61,11 @@ class _Table:
     def _number(self, text: str) -> int:
         return self._strings.setdefault(text, len(self._strings))
 
-    def columns(self, objects: list[tuple[int, int, str]]) -> dict[str, Any]:
-        """Input of the native module. objects: module, source, problem."""
+    def columns(self, objects: list[tuple[int, int, str]], types: list[tuple[int, str]]) -> dict[str, Any]:
+        """Input of the native module. objects: module, source, problem; types: frame, name."""
         packed = {name: column.tobytes() for name, column in self._locations.items()}
         named = {"strings": list(self._strings), "first_location": self._first.tobytes(), "objects": objects}
+        named["types"] = types
         return {**named, **packed}
 
 
@@ -95,7 +96,11 @@ def _names(
             place = f"{unnamed.library(library)}+0x{pcs[frame] - start:x}" if found else ""
             found = [unnamed.location(location, place) for location in found]
         table.add(found)
-    return table.columns(_objects(columns, with_problems=unnamed is None))
+    types = [
+        (frame, unnamed.hashed("type", name) if unnamed else name)
+        for frame, name in sorted(trace.allocated_types().items())
+    ]
+    return table.columns(_objects(columns, with_problems=unnamed is None), types)
 
 
 def _is_place(location: Location) -> bool:

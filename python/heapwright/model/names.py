@@ -114,8 +114,10 @@ def short_type(name: str) -> str:
 
     >>> short_type("std::__cxx11::list<A, std::allocator<A> >")
     'std::list<A>'
+    >>> short_type("app::Row []")
+    'app::Row[]'
     """
-    short = _argument(name)
+    short = _argument(name).replace(" [", "[")
     return short if len(short) <= MAX_ARGUMENTS else without_namespaces(short)
 
 

@@ -254,8 +254,17 @@ class Trace:
         unknown = [frame for frame in wanted if frame not in self._types_asked]
         if unknown:
             self._types_asked.update(unknown)
-            self._allocated_types.update(block_types.of_calls(self, unknown))
+            inside = self._types_inside
+            found = block_types.of_calls(self, unknown) if inside is None else inside
+            self._allocated_types.update(found)
         return self._allocated_types
+
+    @cached_property
+    def _types_inside(self) -> dict[int, str] | None:
+        """Like names, those inside are the only ones; None: the trace has no names inside."""
+        if not self._reader.has_names():
+            return None
+        return {frame: clean(name) for frame, name in self._reader.types_inside()}
 
     def types_of(self, stacks: Collection[int]) -> dict[int, str]:
         """The C++ types of the blocks that these stacks allocate; "" = not known."""
