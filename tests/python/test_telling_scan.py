@@ -60,6 +60,8 @@ def test_what_the_program_trims_itself_is_no_cause(monkeypatch: pytest.MonkeyPat
     assert told([moment(88, 19, time_ns=10**9), cleared], briefly, trims=1) == 0, "no scan after it"
     monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(10**9, RUN_S * 10**9)])
     assert told(ends, briefly, trims=1) == 0, "it stayed, whatever was trimmed"
+    monkeypatch.setattr(telling_scan, "free_spans", lambda *_: [(10**9, 9 * 10**9)])
+    assert told(ends, briefly, trims=1) == 0, "it stayed for most of the run, and was trimmed at its end"
 
 
 def test_the_frees_before_the_exit_are_no_cause(monkeypatch: pytest.MonkeyPatch) -> None:

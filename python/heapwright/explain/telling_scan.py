@@ -17,13 +17,16 @@ from heapwright.model.facts import Residency
 # This share of the maximum counts as the maximum; this is no difference.
 _NEARLY_AS_MUCH = 0.9
 _EQUALLY_MUCH = 0.99
+# What the program trims itself has stayed if it was free for this share of the run.
+_TRIMMED_SHARE = 0.5
 
 
 def telling_scan(report: Report) -> int:
     """The number of the scan with the most free memory, unless it is only the teardown's; -1 without any.
 
     If what was free at it was soon gone, one whose free memory stayed, if there is one with much. If the
-    program gave it back itself, by malloc_trim, and none stayed: the last one with little that is free.
+    program gave it back itself, by malloc_trim, within half of the run, and none stayed: the last one
+    with little that is free.
     If that is little compared to long-lasting resident memory, the last one with about the most resident.
     """
     run_ns = report.trace.end.time_ns
@@ -37,8 +40,9 @@ def telling_scan(report: Report) -> int:
         return sum(to_ns - from_ns for from_ns, to_ns in spans(number)) < BRIEF_SHARE * run_ns
 
     def passes(number: int) -> bool:
-        is_over = trims and bool(spans(number)) and spans(number)[-1][1] < run_ns
-        return is_over or lasted_on_ns(spans(number), moments[number].time_ns) < BRIEF_SHARE * run_ns
+        is_trimmed = trims and bool(spans(number)) and spans(number)[-1][1] < run_ns
+        share = _TRIMMED_SHARE if is_trimmed else BRIEF_SHARE
+        return lasted_on_ns(spans(number), moments[number].time_ns) < share * run_ns
 
     trims = any(KIND_NAMES[row.kind] == "malloc_trim" for row in report.facts.by_kind)
     number = lasting(moments, most_free(moments, is_brief), passes)
