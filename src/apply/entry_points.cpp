@@ -2,6 +2,7 @@
 // malloc and its family. A call that is no remedy's goes on in the next function by a jump, and so does one
 // that may be: what it jumps to sees the program's frame as if called by it.
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "apply/next_functions.hpp"
@@ -65,16 +66,6 @@ HEAPWRIGHT_AT_SITE int posix_memalign_at_site(void** into, std::size_t alignment
   return 0;
 }
 
-HEAPWRIGHT_AT_SITE void* valloc_at_site(std::size_t bytes) noexcept {
-  return or_next(allocate_at(HEAPWRIGHT_REMEDY, bytes, page_bytes), next.valloc, bytes);
-}
-
-HEAPWRIGHT_AT_SITE void* pvalloc_at_site(std::size_t bytes) noexcept {
-  const std::size_t whole = (bytes + page_bytes - 1) & ~(page_bytes - 1);
-  const std::uint32_t remedy = whole >= bytes ? HEAPWRIGHT_REMEDY : no_remedy;
-  return or_next(allocate_at(remedy, whole == 0 ? page_bytes : whole, page_bytes), next.pvalloc, bytes);
-}
-
 void* moved(void* from, std::size_t from_bytes, void* to, std::size_t bytes) noexcept {
   std::memcpy(to, from, from_bytes < bytes ? from_bytes : bytes);
   return to;
@@ -128,31 +119,35 @@ HEAPWRIGHT_AT_SITE void* realloc_at_site(void* block, std::size_t bytes) noexcep
     }                                                             \
     return next.NAME ARGUMENTS;                                   \
   }
-#define HEAPWRIGHT_OF_BLOCK(NAME, NEXT, VALUE, OWN, PARAMETERS, ARGUMENTS) \
-  HEAPWRIGHT_HOOK VALUE NAME PARAMETERS {                                  \
-    if (is_own(block)) [[unlikely]] {                                      \
-      return OWN(block);                                                   \
-    }                                                                      \
-    return next.NEXT ARGUMENTS;                                            \
-  }
-
 HEAPWRIGHT_ALLOCATING(malloc, void*, (std::size_t bytes), (bytes))
 HEAPWRIGHT_ALLOCATING(calloc, void*, (std::size_t count, std::size_t bytes), (count, bytes))
 HEAPWRIGHT_ALLOCATING(posix_memalign, int, (void** into, std::size_t alignment, std::size_t bytes),
                       (into, alignment, bytes))
 HEAPWRIGHT_ALLOCATING(aligned_alloc, void*, (std::size_t alignment, std::size_t bytes), (alignment, bytes))
 HEAPWRIGHT_ALLOCATING(memalign, void*, (std::size_t alignment, std::size_t bytes), (alignment, bytes))
-HEAPWRIGHT_ALLOCATING(valloc, void*, (std::size_t bytes), (bytes))
-HEAPWRIGHT_ALLOCATING(pvalloc, void*, (std::size_t bytes), (bytes))
 
-HEAPWRIGHT_OF_BLOCK(free, free, void, release_own, (void* block), (block))
-HEAPWRIGHT_OF_BLOCK(cfree, free, void, release_own, (void* block), (block))
-HEAPWRIGHT_OF_BLOCK(free_sized, free_sized, void, release_own, (void* block, std::size_t bytes),
-                    (block, bytes))
-HEAPWRIGHT_OF_BLOCK(free_aligned_sized, free_aligned_sized, void, release_own,
-                    (void* block, std::size_t alignment, std::size_t bytes), (block, alignment, bytes))
-HEAPWRIGHT_OF_BLOCK(malloc_usable_size, malloc_usable_size, std::size_t, usable_bytes_of_own, (void* block),
-                    (block))
+HEAPWRIGHT_HOOK void free(void* block) {
+  if (is_own(block)) [[unlikely]] {
+    return release_own(block);
+  }
+  return next.free(block);
+}
+
+HEAPWRIGHT_HOOK std::size_t malloc_usable_size(void* block) {
+  return is_own(block) ? usable_bytes_of_own(block) : next.malloc_usable_size(block);
+}
+
+HEAPWRIGHT_HOOK void* valloc(std::size_t bytes) {
+  return HEAPWRIGHT_IS_SITE ? memalign_at_site(page_bytes, bytes) : next.memalign(page_bytes, bytes);
+}
+
+// Whole pages, one at least.
+HEAPWRIGHT_HOOK void* pvalloc(std::size_t bytes) {
+  std::size_t whole = 0;
+  if (__builtin_add_overflow(bytes, page_bytes - 1, &whole)) return next.memalign(page_bytes, bytes);
+  whole = bytes == 0 ? page_bytes : whole & ~(page_bytes - 1);
+  return HEAPWRIGHT_IS_SITE ? memalign_at_site(page_bytes, whole) : next.memalign(page_bytes, whole);
+}
 
 HEAPWRIGHT_HOOK void* realloc(void* block, std::size_t bytes) {
   if (HEAPWRIGHT_IS_SITE || is_own(block)) [[unlikely]] {
@@ -161,13 +156,17 @@ HEAPWRIGHT_HOOK void* realloc(void* block, std::size_t bytes) {
   return next.realloc(block, bytes);
 }
 
-// The C library's calls the program's realloc, whichever that is, and the caller would be lost.
+// These call the program's, whichever that is, as the C library's do.
+HEAPWRIGHT_HOOK void cfree(void* block) { ::free(block); }
+HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t) { ::free(block); }
+HEAPWRIGHT_HOOK void free_aligned_sized(void* block, std::size_t, std::size_t) { ::free(block); }
 HEAPWRIGHT_HOOK void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
   std::size_t product = 0;
-  if (HEAPWRIGHT_IS_SITE && !__builtin_mul_overflow(count, bytes, &product)) [[unlikely]] {
-    return realloc_at_site(block, product);
+  if (__builtin_mul_overflow(count, bytes, &product)) {
+    errno = ENOMEM;
+    return nullptr;
   }
-  return next.reallocarray(block, count, bytes);
+  return HEAPWRIGHT_IS_SITE ? realloc_at_site(block, product) : ::realloc(block, product);
 }
 
 }  // namespace heapwright::apply

@@ -25,7 +25,8 @@ constexpr std::size_t bytes_between_looks = std::size_t{1} << 20;
 
 constinit bool is_wanted = false;
 constinit std::atomic<bool> is_skipping{false};
-constinit NextFunctions before{};  // those that free
+using Free = void(void*);
+constinit Free* free_before = nullptr;
 constinit Main* program_main = nullptr;
 using Exit = void(int);
 constinit Exit* next_exit = nullptr;
@@ -41,17 +42,12 @@ bool is_limited(int resource) noexcept {
          limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Other threads read them meanwhile.
-template <typename Function>
-void replace(Function*& function, Function* by) noexcept {
-  __atomic_store_n(&function, by, __ATOMIC_RELEASE);
-}
+// Other threads read it meanwhile.
+void replace_free(Free* by) noexcept { __atomic_store_n(&next.free, by, __ATOMIC_RELEASE); }
 
 void stop_skipping() noexcept {
   if (!is_skipping.exchange(false, std::memory_order_relaxed)) return;
-  replace(next.free, before.free);
-  replace(next.free_sized, before.free_sized);
-  replace(next.free_aligned_sized, before.free_aligned_sized);
+  replace_free(free_before);
   skip_own_frees(nullptr);
 }
 
@@ -66,18 +62,8 @@ bool skips_free_of(std::size_t usable_bytes) noexcept {
   return true;
 }
 
-bool skips(void* block) noexcept {
-  return block == nullptr || skips_free_of(before.malloc_usable_size(block));
-}
-
 void skip_free(void* block) {
-  if (!skips(block)) before.free(block);
-}
-void skip_free_sized(void* block, std::size_t bytes) {
-  if (!skips(block)) before.free_sized(block, bytes);
-}
-void skip_free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
-  if (!skips(block)) before.free_aligned_sized(block, alignment, bytes);
+  if (block != nullptr && !skips_free_of(next.malloc_usable_size(block))) free_before(block);
 }
 
 void begin_exit() noexcept {
@@ -87,9 +73,7 @@ void begin_exit() noexcept {
   exiting_thread = __builtin_thread_pointer();
   is_skipping.store(true, std::memory_order_relaxed);
   skip_own_frees(skips_free_of);
-  replace(next.free, &skip_free);
-  replace(next.free_sized, &skip_free_sized);
-  replace(next.free_aligned_sized, &skip_free_aligned_sized);
+  replace_free(&skip_free);
 }
 
 int main_to_its_end(int count, char** words, char** environment) {
@@ -103,7 +87,7 @@ int main_to_its_end(int count, char** words, char** environment) {
 void find_exit() noexcept { next_exit = reinterpret_cast<Exit*>(dlsym(RTLD_NEXT, "exit")); }
 
 bool skip_frees_at_exit() noexcept {
-  before = next;
+  free_before = next.free;
   is_wanted = next.tell_sizes;
   return is_wanted;
 }

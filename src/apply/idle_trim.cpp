@@ -7,6 +7,7 @@
 #include "apply/helper_thread.hpp"
 #include "apply/next_functions.hpp"
 #include "heap/service/maintenance.hpp"
+#include "platform/next_symbols.hpp"
 
 namespace heapwright::apply {
 
@@ -55,7 +56,7 @@ void* trim_when_idle(void* ms) {
 bool start_idle_trim(std::uint32_t every_ms, bool has_site_heaps) noexcept {
   trim_heap = reinterpret_cast<int (*)(std::size_t)>(dlsym(RTLD_NEXT, "malloc_trim"));
   // The C library's gives back nothing of another allocator's.
-  if (object_of(trim_heap) != object_of(next.malloc)) trim_heap = nullptr;
+  if (platform::object_of(trim_heap) != platform::object_of(next.malloc)) trim_heap = nullptr;
   if (trim_heap == nullptr && !has_site_heaps) return false;
   return start_helper_thread(trim_when_idle, reinterpret_cast<void*>(static_cast<std::uintptr_t>(every_ms)));
 }

@@ -2,17 +2,13 @@
 #include "apply/next_functions.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <initializer_list>
 
 #include "apply/site_heaps.hpp"
 #include "heap/front/allocate.hpp"
+#include "platform/next_symbols.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::apply {
@@ -47,15 +43,6 @@ void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
 HEAPWRIGHT_NEXT_FUNCTIONS(HEAPWRIGHT_FIRST)
 #undef HEAPWRIGHT_FIRST
 
-// For allocators without these. By the public names: the first allocator may stand before us.
-void* reallocarray_by_realloc(void* block, std::size_t count, std::size_t bytes) {
-  std::size_t product = 0;
-  if (!__builtin_mul_overflow(count, bytes, &product)) return ::realloc(block, product);
-  errno = ENOMEM;
-  return nullptr;
-}
-void free_of_size(void* block, std::size_t) { ::free(block); }
-void free_of_alignment(void* block, std::size_t, std::size_t) { ::free(block); }
 std::size_t no_size(void*) { return 0; }
 
 #define HEAPWRIGHT_FIND(NAME, VALUE, PARAMETERS, ARGUMENTS, MEANWHILE) \
@@ -65,11 +52,8 @@ void find_all() noexcept {
   HEAPWRIGHT_NEXT_FUNCTIONS(HEAPWRIGHT_FIND)
   // A look-up that succeeds: the program must not get the error text of one that failed.
   [[maybe_unused]] void* const there = dlsym(RTLD_NEXT, "malloc");
-  if (found.reallocarray == nullptr) found.reallocarray = reallocarray_by_realloc;
-  if (found.free_sized == nullptr) found.free_sized = free_of_size;
-  if (found.free_aligned_sized == nullptr) found.free_aligned_sized = free_of_alignment;
   // Another allocator's would read whatever precedes a block.
-  found.tell_sizes = object_of(found.malloc_usable_size) == object_of(found.malloc);
+  found.tell_sizes = platform::object_of(found.malloc_usable_size) == platform::object_of(found.malloc);
   if (!found.tell_sizes) found.malloc_usable_size = no_size;
   next = found;
 }
@@ -95,34 +79,6 @@ void find_next_functions() noexcept {
   state.store(State::found, std::memory_order_release);
 }
 
-const void* object_of(const void* address) noexcept {
-  Dl_info info;
-  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
-// A program that is not position-independent and takes a function's address has an entry of its linkage table
-// for it, which is then the function's address for all objects.
-bool is_first(const char* name) noexcept {
-  void* first = dlsym(RTLD_DEFAULT, name);
-  Dl_info info;
-  void* symbol = nullptr;
-  if (first == nullptr) return false;
-  if (dladdr1(first, &info, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr &&
-      static_cast<const Elf64_Sym*>(symbol)->st_shndx == SHN_UNDEF) {
-    return true;
-  }
-  return object_of(first) == object_of(&next);
-}
-
-bool is_of_runtime(const void* function) noexcept {
-  Dl_info info;
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
-  for (const char* beginning : {"libstdc++.so", "libc++.so", "libc++abi.so"}) {
-    if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) return true;
-  }
-  return false;
-}
+bool is_first(const char* name) noexcept { return platform::other_first(name, &next) == nullptr; }
 
 }  // namespace heapwright::apply

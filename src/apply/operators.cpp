@@ -4,54 +4,44 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <new>
 
 #include "apply/next_functions.hpp"
 #include "apply/site_heaps.hpp"
 #include "apply/sites.hpp"
-
-#define HEAPWRIGHT_OPERATOR __attribute__((visibility("default")))
+#include "platform/next_symbols.hpp"
+#include "platform/operator_forms.hpp"
 
 namespace heapwright::apply {
 namespace {
 
-enum class OperatorKind : unsigned char { unknown, of_runtime, other };
-
 struct NextOperator {
   const char* mangled_name;
-  std::atomic<void*> function = nullptr;
-  std::atomic<OperatorKind> kind = OperatorKind::unknown;
+  std::atomic<void*> function = nullptr;  // not looked up yet, or there is none
+  std::atomic<bool> is_of_runtime = false;
 };
 
-[[gnu::cold, gnu::noinline]] OperatorKind look_up(NextOperator& wanted) noexcept {
+[[gnu::cold, gnu::noinline]] bool look_up(NextOperator& wanted) noexcept {
   find_next_functions();
-  void* found = dlsym(RTLD_NEXT, wanted.mangled_name);
-  if (found == nullptr) {
-    // Loaded with RTLD_LOCAL, so it is not in our search order.
-    void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (library != nullptr) found = dlsym(library, wanted.mangled_name);
-  }
+  void* const found = platform::next_operator(wanted.mangled_name);
   // A runtime's operators call a malloc and free that may be the program's own.
   const bool are_ours = is_first("malloc") && is_first("free") && is_first("_Znwm") && is_first("_ZdlPv");
-  const OperatorKind kind =
-      are_ours && found != nullptr && is_of_runtime(found) ? OperatorKind::of_runtime : OperatorKind::other;
+  const bool is_of_runtime = are_ours && found != nullptr && platform::is_in_cpp_runtime(found);
   wanted.function.store(found, std::memory_order_relaxed);
-  if (found != nullptr) wanted.kind.store(kind, std::memory_order_release);
+  wanted.is_of_runtime.store(is_of_runtime, std::memory_order_release);
   // Drops the error text of a look-up that failed.
   [[maybe_unused]] void* const there = dlsym(RTLD_NEXT, "malloc");
-  return kind;
+  return is_of_runtime;
 }
 
 [[gnu::always_inline]] inline bool is_malloc(NextOperator& wanted) noexcept {
-  OperatorKind kind = wanted.kind.load(std::memory_order_acquire);
-  if (kind == OperatorKind::unknown) [[unlikely]] {
-    kind = look_up(wanted);
+  if (wanted.is_of_runtime.load(std::memory_order_acquire)) [[likely]] {
+    return true;
   }
-  return kind == OperatorKind::of_runtime;
+  return wanted.function.load(std::memory_order_relaxed) == nullptr && look_up(wanted);
 }
 
-// A program without any operators has malloc.
+// The runtime's continues where there is no memory: with the new handler, or it throws. A program without any
+// operators has malloc.
 template <typename... A>
 void* forward_new(NextOperator& wanted, std::size_t size, A... a) {
   void* function = wanted.function.load(std::memory_order_relaxed);
@@ -59,7 +49,6 @@ void* forward_new(NextOperator& wanted, std::size_t size, A... a) {
   return reinterpret_cast<void* (*)(std::size_t, A...)>(function)(size, a...);
 }
 
-// The runtime's continues where there is no memory: with the new handler, or it throws.
 template <typename... A>
 [[gnu::always_inline]] inline void* make(NextOperator& wanted, std::size_t size, A... a) {
   if (is_malloc(wanted)) [[likely]] {
@@ -71,21 +60,27 @@ template <typename... A>
   return forward_new(wanted, size, a...);
 }
 
+template <typename... A>
+void* make(NextOperator& wanted, std::size_t size, std::align_val_t alignment, A... a) {
+  is_malloc(wanted);  // looks it up
+  return forward_new(wanted, size, alignment, a...);
+}
+
+template <typename... A>
+constexpr std::size_t alignment_in(A...) noexcept {
+  return 16;
+}
+template <typename... A>
+constexpr std::size_t alignment_in(std::align_val_t alignment, A...) noexcept {
+  return static_cast<std::size_t>(alignment);
+}
+
 // operator new jumps here before it has made a frame: what lies around this one is the program's.
 template <NextOperator& wanted, typename... A>
 [[gnu::noinline, gnu::cold]] void* make_at_site(std::size_t size, A... a) {
   const std::uint32_t remedy = remedy_of_call(__builtin_frame_address(0));
-  void* block = remedy == no_remedy ? nullptr : allocate_for(remedy, size, 16);
+  void* block = remedy == no_remedy ? nullptr : allocate_for(remedy, size, alignment_in(a...));
   return block != nullptr ? block : make(wanted, size, a...);
-}
-
-template <NextOperator& wanted, typename... A>
-[[gnu::noinline, gnu::cold]] void* make_aligned_at_site(std::size_t size, std::size_t alignment, A... a) {
-  const std::uint32_t remedy = remedy_of_call(__builtin_frame_address(0));
-  void* block = remedy == no_remedy ? nullptr : allocate_for(remedy, size, alignment);
-  if (block != nullptr) return block;
-  is_malloc(wanted);  // looks it up
-  return forward_new(wanted, size, alignment, a...);
 }
 
 template <NextOperator& wanted, typename... A>
@@ -94,18 +89,11 @@ template <NextOperator& wanted, typename... A>
 }
 
 template <NextOperator& wanted, typename... A>
-[[gnu::noinline]] void* make_aligned_elsewhere(std::size_t size, std::size_t alignment, A... a) {
-  is_malloc(wanted);
-  return forward_new(wanted, size, alignment, a...);
-}
-
-template <NextOperator& wanted, typename... A>
 [[gnu::noinline, gnu::cold]] void release_elsewhere(void* block, A... a) {
-  void (*const function)(void*, A...) =
-      is_malloc(wanted)
-          ? nullptr
-          : reinterpret_cast<void (*)(void*, A...)>(wanted.function.load(std::memory_order_relaxed));
-  return function == nullptr ? next.free(block) : function(block, a...);
+  const bool is_free = is_malloc(wanted);
+  void* function = wanted.function.load(std::memory_order_relaxed);
+  if (is_free || function == nullptr) return next.free(block);
+  reinterpret_cast<void (*)(void*, A...)>(function)(block, a...);
 }
 
 template <NextOperator& wanted, typename... A>
@@ -113,7 +101,7 @@ template <NextOperator& wanted, typename... A>
   if (is_own(block)) [[unlikely]] {
     return release_own(block);
   }
-  if (wanted.kind.load(std::memory_order_relaxed) == OperatorKind::of_runtime) [[likely]] {
+  if (wanted.is_of_runtime.load(std::memory_order_relaxed)) [[likely]] {
     return next.free(block);
   }
   return release_elsewhere<wanted>(block, a...);
@@ -123,57 +111,20 @@ template <NextOperator& wanted, typename... A>
 }  // namespace heapwright::apply
 
 using namespace heapwright::apply;
-using Size = std::size_t;
-using Alignment = std::align_val_t;
-using Tag = const std::nothrow_t&;
+using namespace heapwright::platform::operators;
 
-namespace {
-// A reference is passed like a pointer, an alignment like its number.
-const void* passed(Tag tag) noexcept { return &tag; }
-Size passed(Alignment alignment) noexcept { return static_cast<Size>(alignment); }
-}  // namespace
-
-// A form of operator new or delete: the next one's mangled name, and after it the definition.
-#define HEAPWRIGHT_NEXT(MANGLED)                                     \
+#define HEAPWRIGHT_OPERATOR(MANGLED, DEFINITION)                     \
   namespace {                                                        \
   constinit NextOperator next_of##MANGLED{.mangled_name = #MANGLED}; \
-  }
-#define HEAPWRIGHT_NEW(MANGLED, MAKE, OPERATOR, ...)                                                   \
-  HEAPWRIGHT_NEXT(MANGLED)                                                                             \
-  HEAPWRIGHT_OPERATOR void* OPERATOR {                                                                 \
-    return may_be_site(__builtin_return_address(0)) ? MAKE##_at_site<next_of##MANGLED>(__VA_ARGS__)    \
-                                                    : MAKE##_elsewhere<next_of##MANGLED>(__VA_ARGS__); \
-  }
-#define HEAPWRIGHT_DELETE(MANGLED, OPERATOR, ...) \
-  HEAPWRIGHT_NEXT(MANGLED)                        \
-  HEAPWRIGHT_OPERATOR void OPERATOR noexcept { release<next_of##MANGLED>(__VA_ARGS__); }
-
-HEAPWRIGHT_NEW(_Znwm, make, operator new(Size size), size)
-HEAPWRIGHT_NEW(_Znam, make, operator new[](Size size), size)
-HEAPWRIGHT_NEW(_ZnwmRKSt9nothrow_t, make, operator new(Size size, Tag tag) noexcept, size, passed(tag))
-HEAPWRIGHT_NEW(_ZnamRKSt9nothrow_t, make, operator new[](Size size, Tag tag) noexcept, size, passed(tag))
-HEAPWRIGHT_NEW(_ZnwmSt11align_val_t, make_aligned, operator new(Size size, Alignment at), size, passed(at))
-HEAPWRIGHT_NEW(_ZnamSt11align_val_t, make_aligned, operator new[](Size size, Alignment at), size, passed(at))
-HEAPWRIGHT_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t,
-               make_aligned, operator new(Size size, Alignment at, Tag tag) noexcept, size, passed(at),
-               passed(tag))
-HEAPWRIGHT_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
-               make_aligned, operator new[](Size size, Alignment at, Tag tag) noexcept, size, passed(at),
-               passed(tag))
-
-HEAPWRIGHT_DELETE(_ZdlPv, operator delete(void* block), block)
-HEAPWRIGHT_DELETE(_ZdaPv, operator delete[](void* block), block)
-HEAPWRIGHT_DELETE(_ZdlPvm, operator delete(void* block, Size size), block, size)
-HEAPWRIGHT_DELETE(_ZdaPvm, operator delete[](void* block, Size size), block, size)
-HEAPWRIGHT_DELETE(_ZdlPvRKSt9nothrow_t, operator delete(void* block, Tag tag), block, passed(tag))
-HEAPWRIGHT_DELETE(_ZdaPvRKSt9nothrow_t, operator delete[](void* block, Tag tag), block, passed(tag))
-HEAPWRIGHT_DELETE(_ZdlPvSt11align_val_t, operator delete(void* block, Alignment at), block, passed(at))
-HEAPWRIGHT_DELETE(_ZdaPvSt11align_val_t, operator delete[](void* block, Alignment at), block, passed(at))
-HEAPWRIGHT_DELETE(_ZdlPvmSt11align_val_t, operator delete(void* block, Size size, Alignment at), block, size,
-                  passed(at))
-HEAPWRIGHT_DELETE(_ZdaPvmSt11align_val_t, operator delete[](void* block, Size size, Alignment at), block,
-                  size, passed(at))
-HEAPWRIGHT_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, operator delete(void* block, Alignment at, Tag tag),
-                  block, passed(at), passed(tag))
-HEAPWRIGHT_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, operator delete[](void* block, Alignment at, Tag tag),
-                  block, passed(at), passed(tag))
+  }                                                                  \
+  __attribute__((visibility("default"))) DEFINITION
+#define HEAPWRIGHT_NEW(MANGLED, DECLARED, ...)                                                           \
+  HEAPWRIGHT_OPERATOR(                                                                                   \
+      MANGLED, void* DECLARED {                                                                          \
+        return may_be_site(__builtin_return_address(0)) ? make_at_site<next_of##MANGLED>(__VA_ARGS__)    \
+                                                        : make_elsewhere<next_of##MANGLED>(__VA_ARGS__); \
+      })
+#define HEAPWRIGHT_DELETE(MANGLED, DECLARED, ...) \
+  HEAPWRIGHT_OPERATOR(                            \
+      MANGLED, void DECLARED { release<next_of##MANGLED>(__VA_ARGS__); })
+HEAPWRIGHT_OPERATOR_FORMS(HEAPWRIGHT_NEW, HEAPWRIGHT_NEW, HEAPWRIGHT_DELETE)

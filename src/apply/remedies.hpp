@@ -33,7 +33,7 @@ struct Module {
 
 // A return address.
 struct Frame {
-  std::uint32_t module;
+  std::uint64_t module;
   std::uint64_t offset;  // from the module's load bias
 };
 

@@ -7,8 +7,7 @@
 #include "count/hooks.hpp"
 #include "count/page.hpp"
 #include "platform/early_pool.hpp"
-
-#define HEAPWRIGHT_OPERATOR __attribute__((visibility("default")))
+#include "platform/operator_forms.hpp"
 
 namespace heapwright::count {
 namespace {
@@ -90,90 +89,18 @@ void* make_aligned(Operator& wanted, std::size_t size, std::align_val_t alignmen
   return make<Function::aligned_>(size, [=, &wanted] { return forward_new(wanted, size, alignment, a...); });
 }
 
-Operator plain_new{.mangled_name = "_Znwm"};
-Operator array_new{.mangled_name = "_Znam"};
-Operator nothrow_new{.mangled_name = "_ZnwmRKSt9nothrow_t"};
-Operator nothrow_array_new{.mangled_name = "_ZnamRKSt9nothrow_t"};
-Operator aligned_new{.mangled_name = "_ZnwmSt11align_val_t"};
-Operator aligned_array_new{.mangled_name = "_ZnamSt11align_val_t"};
-Operator aligned_nothrow_new{.mangled_name = "_ZnwmSt11align_val_tRKSt9nothrow_t"};
-Operator aligned_nothrow_array_new{.mangled_name = "_ZnamSt11align_val_tRKSt9nothrow_t"};
-Operator plain_delete{.mangled_name = "_ZdlPv"};
-Operator array_delete{.mangled_name = "_ZdaPv"};
-Operator sized_delete{.mangled_name = "_ZdlPvm"};
-Operator sized_array_delete{.mangled_name = "_ZdaPvm"};
-Operator nothrow_delete{.mangled_name = "_ZdlPvRKSt9nothrow_t"};
-Operator nothrow_array_delete{.mangled_name = "_ZdaPvRKSt9nothrow_t"};
-Operator aligned_delete{.mangled_name = "_ZdlPvSt11align_val_t"};
-Operator aligned_array_delete{.mangled_name = "_ZdaPvSt11align_val_t"};
-Operator sized_aligned_delete{.mangled_name = "_ZdlPvmSt11align_val_t"};
-Operator sized_aligned_array_delete{.mangled_name = "_ZdaPvmSt11align_val_t"};
-Operator aligned_nothrow_delete{.mangled_name = "_ZdlPvSt11align_val_tRKSt9nothrow_t"};
-Operator aligned_nothrow_array_delete{.mangled_name = "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
-
 }  // namespace
 }  // namespace heapwright::count
 
 using namespace heapwright::count;
-using Size = std::size_t;
-using Alignment = std::align_val_t;
-using Tag = const std::nothrow_t&;
+using namespace heapwright::platform::operators;
 
-namespace {
-// A reference is passed like a pointer.
-const void* passed(Tag tag) noexcept { return &tag; }
-}  // namespace
-
-HEAPWRIGHT_OPERATOR void* operator new(Size size) { return make_by_operator(plain_new, size); }
-HEAPWRIGHT_OPERATOR void* operator new[](Size size) { return make_by_operator(array_new, size); }
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Tag tag) noexcept {
-  return make_by_operator(nothrow_new, size, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Tag tag) noexcept {
-  return make_by_operator(nothrow_array_new, size, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Alignment alignment) {
-  return make_aligned(aligned_new, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Alignment alignment) {
-  return make_aligned(aligned_array_new, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void* operator new(Size size, Alignment alignment, Tag tag) noexcept {
-  return make_aligned(aligned_nothrow_new, size, alignment, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void* operator new[](Size size, Alignment alignment, Tag tag) noexcept {
-  return make_aligned(aligned_nothrow_array_new, size, alignment, passed(tag));
-}
-
-HEAPWRIGHT_OPERATOR void operator delete(void* block) noexcept { release_by_operator(plain_delete, block); }
-HEAPWRIGHT_OPERATOR void operator delete[](void* block) noexcept { release_by_operator(array_delete, block); }
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size) noexcept {
-  release_by_operator(sized_delete, block, size);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size) noexcept {
-  release_by_operator(sized_array_delete, block, size);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Tag tag) noexcept {
-  release_by_operator(nothrow_delete, block, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Tag tag) noexcept {
-  release_by_operator(nothrow_array_delete, block, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Alignment alignment) noexcept {
-  release_by_operator(aligned_delete, block, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Alignment alignment) noexcept {
-  release_by_operator(aligned_array_delete, block, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size, Alignment alignment) noexcept {
-  release_by_operator(sized_aligned_delete, block, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size, Alignment alignment) noexcept {
-  release_by_operator(sized_aligned_array_delete, block, size, alignment);
-}
-HEAPWRIGHT_OPERATOR void operator delete(void* block, Alignment alignment, Tag tag) noexcept {
-  release_by_operator(aligned_nothrow_delete, block, alignment, passed(tag));
-}
-HEAPWRIGHT_OPERATOR void operator delete[](void* block, Alignment alignment, Tag tag) noexcept {
-  release_by_operator(aligned_nothrow_array_delete, block, alignment, passed(tag));
-}
+#define HEAPWRIGHT_DEFINE(SERVE, VALUE, MANGLED, OPERATOR, ...) \
+  namespace {                                                   \
+  Operator next_of##MANGLED{.mangled_name = #MANGLED};          \
+  }                                                             \
+  __attribute__((visibility("default"))) VALUE OPERATOR { return SERVE(next_of##MANGLED, __VA_ARGS__); }
+#define HEAPWRIGHT_NEW(...) HEAPWRIGHT_DEFINE(make_by_operator, void*, __VA_ARGS__)
+#define HEAPWRIGHT_NEW_ALIGNED(...) HEAPWRIGHT_DEFINE(make_aligned, void*, __VA_ARGS__)
+#define HEAPWRIGHT_DELETE(...) HEAPWRIGHT_DEFINE(release_by_operator, void, __VA_ARGS__)
+HEAPWRIGHT_OPERATOR_FORMS(HEAPWRIGHT_NEW, HEAPWRIGHT_NEW_ALIGNED, HEAPWRIGHT_DELETE)

@@ -2,7 +2,6 @@
 #include "count/real_functions.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <malloc.h>
 
 #include <cerrno>
@@ -12,17 +11,14 @@
 
 #include "count/thread.hpp"
 #include "platform/early_pool.hpp"
-
-// glibc only.
-extern "C" {
-[[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
-}
+#include "platform/next_symbols.hpp"
 
 namespace heapwright::count {
 
 namespace {
 
 using platform::early_allocate;
+using platform::object_of;
 
 constexpr std::size_t page_bytes = 4096;
 
@@ -62,11 +58,6 @@ constinit Allocator allocator{};
 
 namespace {
 
-const void* object_of(const void* address) noexcept {
-  Dl_info info;
-  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
 // Functions that the next allocator lacks come from the early pool, which serves little, or are absent.
 template <typename Function>
 void find(Function*& function, const char* name) noexcept {
@@ -89,31 +80,10 @@ bool has_glibc_headers() noexcept {
   return agrees;
 }
 
-// Whether the function is in a file whose name begins with one of these.
-bool is_of(const void* function, std::initializer_list<const char*> beginnings) noexcept {
-  Dl_info info;
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
-  for (const char* beginning : beginnings) {
-    if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) return true;
-  }
-  return false;
-}
-
-// Whether all callers' function with this name is our hook, or the recorder's, which calls ours. A non-PIE
-// program that takes a function's address has a linkage table entry for it, and that entry is then the
-// function's address for all objects.
+// The recorder's calls ours.
 bool is_ours(const char* name) noexcept {
-  void* first = dlsym(RTLD_DEFAULT, name);
-  Dl_info info;
-  void* symbol = nullptr;
-  if (first == nullptr) return false;
-  if (dladdr1 != nullptr && dladdr1(first, &info, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr &&
-      static_cast<const Elf64_Sym*>(symbol)->st_shndx == SHN_UNDEF) {
-    return true;
-  }
-  return object_of(first) == object_of(&allocator) || is_of(first, {"libheapwright-record.so"});
+  const void* other = platform::other_first(name, &allocator);
+  return other == nullptr || platform::is_in_file(other, {"libheapwright-record.so"});
 }
 
 void describe_allocator(const void* used_malloc) noexcept {
@@ -199,21 +169,13 @@ void find_real_functions() noexcept {
 }
 
 void find_operator(Operator& wanted) noexcept {
-  void* next = dlsym(RTLD_NEXT, wanted.mangled_name);
-  if (next == nullptr) {
-    // Loaded with RTLD_LOCAL, so it is not in our search order.
-    void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (library != nullptr) next = dlsym(library, wanted.mangled_name);
-  }
+  void* next = platform::next_operator(wanted.mangled_name);
   // A runtime's operator new[] calls operator new, which calls a malloc that may be the program's own.
   const bool are_ours = is_ours("_Znwm") && is_ours("_ZdlPv") && !allocator.is_own_of_program;
   wanted.next = next;
   OperatorKind kind = OperatorKind::foreign;
   if (next != nullptr && object_of(next) == allocator.object) kind = OperatorKind::of_allocator;
-  if (next != nullptr && are_ours && is_of(next, {"libstdc++.so", "libc++.so", "libc++abi.so"})) {
-    kind = OperatorKind::of_runtime;
-  }
+  if (next != nullptr && are_ours && platform::is_in_cpp_runtime(next)) kind = OperatorKind::of_runtime;
   if (are_real_functions_found) wanted.kind.store(kind, std::memory_order_release);
   forget_failed_lookups();
 }

@@ -83,8 +83,9 @@ TEST(RemedyFile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error_of(remedy + "site = \"\\n\"\n"), "3: an escape other than \\\" and \\\\");
   EXPECT_EQ(error_of(remedy + "stacks = [\n[\"0:0x1\"]\n"), "5: a list that does not end");
   EXPECT_EQ(error_of(remedy + "stacks = [[\"0:1\"]]\n"), "3: a frame is \"module:0xoffset\"");
-  EXPECT_EQ(error_of(remedy + "stacks = [[\"0:0x11112222333344445\"]]\n"),
-            "3: a frame is \"module:0xoffset\"");
+  EXPECT_EQ(error_of(remedy + "stacks = [[\"0:0x11112222333344445\"]]\n"), "3: a number that is too large");
+  EXPECT_EQ(error_of(remedy + "site: \"f\"\n"), "3: expected name = value, with a name that is known here");
+  EXPECT_EQ(error_of(remedy + "sites = \"f\"\n"), "3: expected name = value, with a name that is known here");
   EXPECT_EQ(error_of(remedy + "change = \"reuse\"\nstacks = [[\"0:0x1\"]]\n"),
             "5: a frame of a module that is not listed");
   EXPECT_EQ(error_of("version = 1\n[[module]]\nbuild_id = \"0g\"\n"), "3: a build id that is none");

@@ -217,7 +217,7 @@ def test_bad_files_are_told_in_one_line_and_the_program_runs(tmp_path: Path) -> 
         ("", "1: no version: this is no remedy file"),
         ("version = 1\n[[remedy]]\nchange = 'x'\n", "3: expected a text in double quotes"),
         ("version = 1\n" + "#" * 300_000, "is longer than 256 KiB"),
-        ("\0\xff" * 100, "1: expected name = value"),
+        ("\0\xff" * 100, "1: expected name = value, with a name that is known here"),
     ):
         file = tmp_path / "remedy.toml"
         file.unlink(missing_ok=True)
