@@ -45,7 +45,8 @@ int run_child(std::uintptr_t target, bool is_masked) {
     unsigned char* overwritten = blocks[100];
     std::free(blocks[90]);
     std::free(overwritten);
-    const std::uintptr_t link = is_masked ? target ^ reinterpret_cast<std::uintptr_t>(overwritten) : target;
+    const std::uintptr_t mask = __builtin_bswap64(reinterpret_cast<std::uintptr_t>(overwritten));
+    const std::uintptr_t link = is_masked ? target ^ mask : target;
     // The misuse that is looked for.
     std::memcpy(overwritten, &link, sizeof link);  // NOLINT(clang-analyzer-unix.Malloc)
     for (int i = 0; i < 1000; ++i) {
@@ -58,9 +59,25 @@ int run_child(std::uintptr_t target, bool is_masked) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1 + status;
 }
 
+// What a program copies unread may be an old link of the same slab, of whichever block.
+void copy_old_link(std::size_t bytes) {
+  unsigned char* made[8];
+  for (auto& block : made) block = static_cast<unsigned char*>(keep(std::malloc(bytes)));
+  for (int i = 0; i < 4; ++i) std::free(made[i]);
+  std::uintptr_t links[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&links[i], keep(made[i]), sizeof links[i]);
+  for (int i = 0; i < 4; ++i) {
+    std::memcpy(made[4 + i], &links[i], sizeof links[i]);
+    made[4 + i] = static_cast<unsigned char*>(keep(std::realloc(made[4 + i], 2 * bytes)));
+    REQUIRE(made[4 + i] != nullptr);
+  }
+  for (int i = 4; i < 8; ++i) std::free(made[i]);
+}
+
 }  // namespace
 
 int main() {
+  for (const std::size_t bytes : {std::size_t{48}, std::size_t{512}, std::size_t{4096}}) copy_old_link(bytes);
   for (auto& block : blocks) block = static_cast<unsigned char*>(keep(std::malloc(block_bytes)));
   auto* large = static_cast<unsigned char*>(keep(std::malloc(large_bytes)));
   const auto own = reinterpret_cast<std::uintptr_t>(blocks[50]);

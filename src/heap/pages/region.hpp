@@ -20,10 +20,12 @@ namespace heapwright::heap {
 
 struct ThreadCache;
 
-// A free block holds the link to the next one of its list, encoded with a process key and its own
-// address. Data that a program writes there decodes to an address outside the heap, which malloc does
-// not follow. An allocated block holds an end: a list that reaches it again ends there. So a block with a
-// link to its slab was freed.
+// A free block holds the link to the next one of its list, encoded with a process key and its own address.
+// The bytes of the address are turned round: an old link that a program copies unread from one block into
+// another must not lead into that one's slab, as with the difference of two plain addresses it would.
+// Data that a program writes there decodes to an address outside the heap, which malloc does not follow. An
+// allocated block holds an end: a list that reaches it again ends there. So a block with a link to its slab
+// was freed.
 class Block {
  public:
   Block* next() const noexcept;
@@ -142,12 +144,13 @@ struct alignas(64) Region {
 extern Region region;
 
 inline std::uintptr_t Block::mask() const noexcept {
-  return reinterpret_cast<std::uintptr_t>(this) ^ region.link_key;
+  return __builtin_bswap64(reinterpret_cast<std::uintptr_t>(this)) ^ region.link_key;
 }
 inline Block* Block::next() const noexcept { return reinterpret_cast<Block*>(link_ ^ mask()); }
 inline void Block::set_next(Block* next) noexcept { link_ = reinterpret_cast<std::uintptr_t>(next) ^ mask(); }
 inline const Block* Block::ended_by(const Block* next) noexcept {
-  return reinterpret_cast<const Block*>(reinterpret_cast<std::uintptr_t>(next) ^ end_link ^ region.link_key);
+  return reinterpret_cast<const Block*>(
+      __builtin_bswap64(reinterpret_cast<std::uintptr_t>(next) ^ end_link ^ region.link_key));
 }
 
 inline constexpr std::size_t line_bytes = 64;
