@@ -45,8 +45,8 @@ int run_child(std::uintptr_t target, bool is_masked) {
     unsigned char* overwritten = blocks[100];
     std::free(blocks[90]);
     std::free(overwritten);
-    const std::uintptr_t mask = __builtin_bswap64(reinterpret_cast<std::uintptr_t>(overwritten));
-    const std::uintptr_t link = is_masked ? target ^ mask : target;
+    const std::uintptr_t own = reinterpret_cast<std::uintptr_t>(overwritten);
+    const std::uintptr_t link = is_masked ? __builtin_bswap64(target) ^ own : target;
     // The misuse that is looked for.
     std::memcpy(overwritten, &link, sizeof link);  // NOLINT(clang-analyzer-unix.Malloc)
     for (int i = 0; i < 1000; ++i) {

@@ -20,9 +20,9 @@ namespace heapwright::heap {
 
 struct ThreadCache;
 
-// A free block holds the link to the next one of its list, encoded with a process key and its own address.
-// The bytes of the address are turned round: an old link that a program copies unread from one block into
-// another must not lead into that one's slab, as with the difference of two plain addresses it would.
+// A free block holds the link to the next one of its list, its bytes turned round, then encoded with a
+// process key and the block's own address. An old link that a program copies unread from one block into
+// another must not lead into that one's slab, as with the difference of two addresses it would.
 // Data that a program writes there decodes to an address outside the heap, which malloc does not follow. An
 // allocated block holds an end: a list that reaches it again ends there. So a block with a link to its slab
 // was freed.
@@ -144,13 +144,17 @@ struct alignas(64) Region {
 extern Region region;
 
 inline std::uintptr_t Block::mask() const noexcept {
-  return __builtin_bswap64(reinterpret_cast<std::uintptr_t>(this)) ^ region.link_key;
+  return reinterpret_cast<std::uintptr_t>(this) ^ region.link_key;
 }
-inline Block* Block::next() const noexcept { return reinterpret_cast<Block*>(link_ ^ mask()); }
-inline void Block::set_next(Block* next) noexcept { link_ = reinterpret_cast<std::uintptr_t>(next) ^ mask(); }
+inline Block* Block::next() const noexcept {
+  return reinterpret_cast<Block*>(__builtin_bswap64(link_ ^ mask()));
+}
+inline void Block::set_next(Block* next) noexcept {
+  link_ = __builtin_bswap64(reinterpret_cast<std::uintptr_t>(next)) ^ mask();
+}
 inline const Block* Block::ended_by(const Block* next) noexcept {
-  return reinterpret_cast<const Block*>(
-      __builtin_bswap64(reinterpret_cast<std::uintptr_t>(next) ^ end_link ^ region.link_key));
+  return reinterpret_cast<const Block*>(__builtin_bswap64(reinterpret_cast<std::uintptr_t>(next)) ^ end_link ^
+                                        region.link_key);
 }
 
 inline constexpr std::size_t line_bytes = 64;
