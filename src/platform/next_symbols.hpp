@@ -43,10 +43,10 @@ inline bool is_in_cpp_runtime(const void* address) noexcept {
   return is_in_file(address, {"libstdc++.so", "libc++.so", "libc++abi.so"});
 }
 
-// The function that all callers have by this name, where it is of a file other than `own`, an address of
-// ours; nullptr: it is ours. The program may have its own, and another preloaded library may stand before us.
-// A program that is not position-independent and takes a function's address has an entry of its linkage table
-// for it, which is then the function's address for all objects: that is ours, too.
+// Null if the function that all callers have by this name is ours: of the file of `own`. Otherwise that
+// function, or `own` if there is none. The program may have its own, and another preloaded library may stand
+// before us. A program that is not position-independent and takes a function's address has an entry of its
+// linkage table for it, which is then the function's address for all objects: that is ours, too.
 inline const void* other_first(const char* name, const void* own) noexcept {
   const void* first = dlsym(RTLD_DEFAULT, name);
   Dl_info info;

@@ -10,8 +10,8 @@
 
 namespace heapwright::symbolize {
 
-inline constexpr std::uint64_t array_cookie_bytes =
-    8;  // in front of elements that have a destructor: their number
+// In front of elements that have a destructor: their number.
+inline constexpr std::uint64_t array_cookie_bytes = 8;
 
 class ArraySizes {
  public:

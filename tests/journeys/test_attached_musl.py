@@ -1,70 +1,24 @@
 # SPDX-License-Identifier: MIT
 """A program with another C library, musl, recorded and counted while it runs."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from attaching import Attached, answer, changed_code, totals_of
-from conftest import read_trace
+from conftest import programs, read_trace
 from recorded_processes import Recording
 
-pytestmark = pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
-
-# For each line of input: threads that come and go, and each function once more.
-rounds = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static void *volatile last_block;
-static void *keep(void *block) { return last_block = block; }
-
-__attribute__((noinline)) void *work(void *unused) {
-  for (int i = 0; i < 500; ++i) free(keep(malloc(3001)));
-  return unused;
-}
-
-int main(void) {
-  char line[64];
-  puts("ready");
-  fflush(stdout);
-  while (fgets(line, sizeof line, stdin) != NULL) {
-    pthread_t threads[8];
-    for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, work, NULL);
-    for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
-    free(keep(realloc(keep(malloc(3011)), 3013)));
-    free(keep(calloc(5, 603)));
-    void *aligned = NULL;
-    if (posix_memalign(&aligned, 64, 3017) != 0) return 1;
-    free(keep(aligned));
-    const pid_t child = fork();
-    if (child == 0) {
-      free(keep(malloc(3019)));
-      _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    puts("done");
-    fflush(stdout);
-  }
-  return 3;
-}
-"""
+pytestmark = pytest.mark.skipif(
+    not (programs / "musl_program").exists(), reason="musl-tools were not installed at the build"
+)
 
 
 @pytest.fixture(name="process")
-def _process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    program = tmp_path / "rounds"
-    build = ["musl-gcc", "-g", "-O1", "-x", "c", "-", "-o", str(program)]
-    subprocess.run(build, input=rounds, text=True, check=True, timeout=60)
+def _process() -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [str(programs / "musl_program"), "told"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -89,11 +43,11 @@ def test_its_calls_are_recorded_with_their_stacks(process: subprocess.Popen[str]
                 ("malloc", 3019),
             )
         }
-        assert list(made.values()) == [4000, 1, 1, 1, 1, 0], made
-        assert trace.count("released", "free", 3001) == 4000
+        assert list(made.values()) == [8000, 1, 1, 1, 1, 0], made
+        assert trace.count("released", "free", 3001) == 8000
         stacks = read_trace(trace.path, 3001).facts["stacks"]
         paths = {frame[0] if isinstance(frame, list) else frame for stack in stacks for frame in stack}
-        assert any(path.endswith("/rounds") for path in paths), paths
+        assert any(path.endswith("/musl_program") for path in paths), paths
         assert changed_code(process.pid) == []
         answer(process)
     assert process.stdin is not None
@@ -106,8 +60,10 @@ def test_its_calls_and_threads_are_counted(process: subprocess.Popen[str]) -> No
     answer(process)
     totals = totals_of(process.pid)
     attached.end()
-    assert totals["made_blocks"] == 4003, totals  # realloc makes none
+    assert totals["made_blocks"] == 8003, totals  # realloc makes none
     assert totals["live_blocks"] == 0, totals
-    assert totals["threads_begun"] == 9, totals
+    assert 9 <= totals["threads_begun"] <= 161, (
+        totals
+    )  # at least: a new one may have the memory of an ended one
     assert changed_code(process.pid) == []
     answer(process)

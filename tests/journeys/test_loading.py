@@ -88,6 +88,6 @@ def test_another_libc(record: Record) -> None:
         assert trace.problems() == []
         assert trace.facts["allocator"] == "ld-musl-x86_64.so.1 (/lib/ld-musl-x86_64.so.1)"
         assert trace.facts["notes"] == []
-    ((main, start, mark),) = read_trace(traces[0].path, 3011).facts["stacks"]
+    ((_, main, start, mark),) = read_trace(traces[0].path, 3011).facts["stacks"]
     assert main[0].endswith("/musl_program") and start[0] == "/lib/ld-musl-x86_64.so.1"
     assert mark == "(no tables)"
