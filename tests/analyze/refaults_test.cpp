@@ -179,6 +179,7 @@ TEST(Refaults, OfCopiesAfterAForkAreNotTheHeaps) {
   trace.refault_records.push_back(taken(50'000, heap_at, 8));  // beside the one that is gone
   for (std::uint64_t i = 32; i < 64; ++i) trace.free(0, 60'000 + i * 100, heap_at + 16 + i * 1024);
   trace.refault_records.push_back(taken(70'000, heap_at + 8 * page_length, 8));  // the last of these frees
+  trace.malloc(0, 80'000, heap_at + 16, 1000, 4);  // takes a place on the page, which others kept
   const Facts facts = facts_of(trace);
   EXPECT_TRUE(facts.refault_sites.empty());
   EXPECT_EQ(facts.processor.heap_refaults, 0U);
