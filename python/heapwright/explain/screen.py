@@ -257,8 +257,9 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
-    is_more = site["live_bytes"] > most["live_resident_bytes"]  # such as a table for the longest input
-    untouched = ", of which only what was written to is resident" if is_more else ""
+    # Such as a table for the longest input, if the blocks of the peak were there when the pages were looked at.
+    is_untouched = most["live_resident_bytes"] < site["live_bytes"] <= most["live_bytes"]
+    untouched = ", of which only what was written to is resident" if is_untouched else ""
     own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
     return (
         f"it is live data, {units.size(most['live_resident_bytes'])} of "
