@@ -257,7 +257,7 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
     if answer["verdict"] != "nothing" or most is None or not is_live or not of_peak:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
-    # Such as a table for the longest input, if the blocks of the peak were there when the pages were looked at.
+    # Such as a table for the longest input. Only if the pages were looked at while the peak's blocks lived.
     is_untouched = most["live_resident_bytes"] < site["live_bytes"] <= most["live_bytes"]
     untouched = ", of which only what was written to is resident" if is_untouched else ""
     own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
