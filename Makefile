@@ -120,10 +120,11 @@ bench: setup-test ## measure against heaptrack in the same run, then write docs/
 	@.venv/bin/python bench/pack.py recorder
 	@.venv/bin/python bench/render.py --write
 
-bench-heap: ## measure the heap beside five others, then write docs/heap-performance.md
+bench-heap: ## measure the heap beside up to nine others, then write docs/heap-performance.md
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@.venv/bin/python bench/heap/measure.py
+	@.venv/bin/python bench/heap/measure.py --servers
 	@.venv/bin/python bench/heap/measure.py --programs
 	@.venv/bin/python bench/pack.py heap
 	@.venv/bin/python bench/render.py --write

@@ -39,13 +39,13 @@ measured = {
     "trace_columns": ("src/trace", "src/record", "src/collect", "bench/analyze"),
     "analysis": ("src/order", "src/analyze", "src/symbolize", "src/trace", "src/base", "src/python_module"),
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
-    "heap_programs": (
+    "heap_programs": (*heap, "bench/heap/real_programs.py", "bench/python_load.py"),
+    "heap_servers": (
         *heap,
-        "bench/heap/real_programs.py",
         "bench/heap/real_servers.py",
+        "bench/heap/threaded_servers.py",
         "bench/fastcgi.py",
         "bench/servers.py",
-        "bench/python_load.py",
     ),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),

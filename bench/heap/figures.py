@@ -4,7 +4,6 @@ docs/heap.md and docs/decisions/0006-heap.md quote.
 """
 
 import math
-import statistics
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -14,11 +13,8 @@ import loads
 import trials
 from heapwright.report import markdown
 from heapwright.report.units import three_digits as number
+from program_tables import PROGRAM_FIGURES, Figure, Samples, ours, render_programs, render_servers
 from taken import Take, as_is, each, fields, figure, grouped
-
-ours = "heapwright"
-Figure = dict[str, float]
-Samples = dict[str, dict[str, dict[str, Figure]]]  # by load, allocator and name
 
 
 def last_of_folding(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -146,10 +142,6 @@ def render_floors(samples: Samples) -> list[str]:
     ]
 
 
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(statistics.fmean(math.log(value) for value in values))
-
-
 def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
     body = []
     for row in loads.rows:
@@ -158,74 +150,6 @@ def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
         if figures:
             body.append([f"{row.title}, {row.unit}".rstrip(", "), *cells])
     return markdown.table(["", *allocators], body)
-
-
-# What else runs only adds to a CPU time: 0.55 to 0.81 s of the same work were seen.
-PROGRAM_FIGURES = (
-    ("cpu_s", "CPU time, s", 1.0, "low"),
-    ("load_s", "wall time of the load, s", 1.0, "low"),
-    ("peak_bytes", "peak resident, MiB", 2**-20, "median"),
-)
-MEAN = "geometric mean, ours = 1"
-
-
-def render_program_figure(
-    samples: Samples, allocators: list[str], kind: tuple[str, str, float, str]
-) -> tuple[list[str], dict[str, float]]:
-    """A row for each program that has the figure; and each allocator's geometric mean, ours = 1."""
-    figure, title, scale, choose = kind
-    body = []
-    ratios: dict[str, list[float]] = {name: [] for name in allocators}
-    for program, by_allocator in samples.items():
-        values = {
-            name: found[figure][choose] * scale for name, found in by_allocator.items() if figure in found
-        }
-        if not values:
-            continue
-        shown = (number(values[a]) if a in values else "failed" for a in allocators)
-        body.append([program.removeprefix("program_"), *shown])
-        for name in values.keys() & ratios.keys() if ours in values else ():
-            ratios[name].append(values[name] / values[ours])
-    if not body:
-        return [], {}
-    means = {name: geometric_mean(found) for name, found in ratios.items() if found}
-    body.append([MEAN, *(f"{means.get(name, math.nan):.3f}" for name in allocators)])
-    return markdown.table([title, *allocators], body), means
-
-
-def render_programs() -> tuple[list[str], list[str]]:
-    """The section, and a line for each allocator that is ahead of ours."""
-    found = documents.read_if_there("heap-programs")
-    if not found:
-        return [], []
-    samples, machine = found["runs"], found["machine"]
-    peers = [name for name in found["allocators"] if name != ours]
-    lines = [
-        "## Real programs",
-        "",
-        "The programs are unmodified Debian programs (`bench/heap/real_programs.py`) and servers under",
-        "client load (`bench/heap/real_servers.py`). The tables show the least CPU time of the process and",
-        "its children over all runs, since other work only adds to it, and the median peak of the largest",
-        "process. Python runs with `PYTHONMALLOC=malloc`, PHP with `USE_ZEND_ALLOC=0`. redis's I/O threads",
-        "spin while waiting, which is half of its CPU time: there the wall time of the load counts. The",
-        "same run covers Debian's allocators and the newest releases, which `make bench-peers` builds.",
-        "",
-        f"{documents.said([found, *found.get('kept', [])])} Load average {machine['load_before']} before, "
-        f"{machine['load_after']} after.",
-        "",
-    ]
-    missed = []
-    for kind in PROGRAM_FIGURES:
-        for named in (lambda name: " " not in name, lambda name: " " in name):  # releases have their version
-            some = [ours, *filter(named, peers)]
-            table, means = render_program_figure(samples, some, kind)
-            lines += table
-            missed += [
-                f"real programs, {kind[1].split(',')[0]}: {name} is at {mean:.3f} of ours"
-                for name, mean in means.items()
-                if mean < 1
-            ]
-    return lines, [*missed, *found["failed"]]
 
 
 def render_releases() -> list[str]:
@@ -255,13 +179,17 @@ def render() -> str:
     samples = found["runs"]
     row_lines, missed = render_rows(samples)
     goals = sum(line.endswith(("| yes |", "| **no** |")) for line in row_lines)
+    server_lines, missed_servers = render_servers()
     program_lines, missed_programs = render_programs()
-    failures = found["failed"]
+    behind = [*missed_servers, *missed, *missed_programs, *found["failed"]]
     lines = [
         "# Performance of the heap",
         "",
         f"The heap meets {goals - len(missed)} of its {goals} goals, most of them relative to the best other",
         "allocator in that row. [Below](#where-we-lose-or-miss-the-goal) are all rows where it does not.",
+        "",
+        *server_lines,
+        "## Single loads",
         "",
         "Every run is a separate process with the allocator preloaded, and the allocators take turns.",
         "Figures are medians; the spread is the median distance from them (ours or the peer's, whichever is",
@@ -285,8 +213,8 @@ def render() -> str:
         *render_releases(),
         "## Where we lose or miss the goal",
         "",
-        *(f"- {line}" for line in [*missed, *missed_programs, *failures]),
-        *([] if missed or missed_programs or failures else ["Nowhere in this run."]),
+        *(f"- {line}" for line in behind),
+        *([] if behind else ["Nowhere in this run."]),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -331,6 +259,7 @@ TAKEN = {
     "heap": taken(of_rows, figure("median", "spread")),
     "heap-releases": taken(of_rows, figure("median")),
     "heap-programs": taken(of_programs, figure("low", "median")),
+    "heap-servers": taken(of_programs, figure("low", "median")),
     "heap-trials": fields({"runs": ratios}),
     "heap-across-threads": by("load", "heap"),
     "heap-fork-child": by("threads", "heap"),
@@ -350,32 +279,8 @@ TAKEN = {
     "heap-page-floor": by("megabytes", "heap"),
     "heap-shared-lines": as_is,
     "heap-silent": by("what", "heap"),
-    "heap-threaded": by("program", "heap"),
     "heap-ratchet": by("sizes", "step_bytes", "megabytes", "keep", "heap"),
 }
-
-
-def render_threaded() -> str:
-    """Medians of programs with threads, a row for each figure of a program."""
-    found = documents.read("heap-threaded")
-    heaps = list(dict.fromkeys(heap for of_heap in found["runs"].values() for heap in of_heap))
-
-    def cell(figure: dict[str, float]) -> str:
-        return documents.span_of({name: kib / 1024 for name, kib in figure.items()}, 0)
-
-    rows = []
-    for program, of_heap in found["runs"].items():
-        rows.append([f"{program}, peak MiB", *(cell(of_heap[heap]["peak_kib"]) for heap in heaps)])
-        rows.append([f"{program}, CPU s", *(number(of_heap[heap]["cpu_s"]["median"]) for heap in heaps)])
-    return "\n".join(
-        [
-            *markdown.table(["", *heaps], rows),
-            f"Medians and ends of {found['turns']} (`bench/heap/threaded_programs.py`, "
-            "`bench/results/heap-threaded.json`). *before*: without",
-            "[decision 0043](decisions/0043-first-slabs.md). Load average before: "
-            f"{found['load_before']:.1f}; other work ran beside.",
-        ]
-    )
 
 
 def render_shared_lines() -> str:
@@ -398,6 +303,5 @@ def render_shared_lines() -> str:
 
 BLOCKS = [
     documents.whole("docs/heap-performance.md", render),
-    documents.below("docs/heap.md", "heap-threaded", render_threaded),
     documents.below("docs/heap.md", "heap-shared-lines", render_shared_lines),
 ]

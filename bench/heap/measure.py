@@ -5,7 +5,7 @@
 Each run is a process of its own with the allocator preloaded; the allocators
 take turns, so that noise meets all of them alike. Takes about twelve minutes
 on a quiet machine; --quick takes one and is good for nothing but a first look.
---programs measures real programs instead, also beside what `make bench-peers` built.
+--servers and --programs measure real ones instead, also beside what `make bench-peers` built.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from typing import Any
 
 import loads
 import real_programs
+import real_servers
 from heapwright.measure import machine
 from heapwright.measure.allocators import KNOWN, OURS, PEERS, REFERENCE, Shelf, version_of
 from heapwright.measure.program import RunFailedError
@@ -98,8 +99,8 @@ class Bench:
                 self.run_load(load, repetition)
         print()
 
-    def run_programs(self, turns: int) -> None:
-        for name, program in real_programs.programs(self.folder).items():
+    def run_programs(self, programs: dict[str, Program], turns: int) -> None:
+        for name, program in programs.items():
             if self.only and name not in self.only:
                 continue
             print(name, end=" ", flush=True)
@@ -159,6 +160,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=project / "build/release")
     parser.add_argument("--output", type=Path, help="build/results/heap*.json by default")
     parser.add_argument("--releases", action="store_true", help="beside what make bench-peers built")
+    parser.add_argument("--servers", action="store_true", help="real servers, beside all that is here")
     parser.add_argument("--programs", action="store_true", help="real programs, beside all that is here")
     parser.add_argument("--turns", type=int, default=7, help="runs of each program on each allocator")
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
@@ -169,21 +171,24 @@ def main() -> int:
     if not (arguments.build / "lib/libheapwright.so").exists():
         print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
         return 2
-    kinds = "all" if arguments.programs else "releases" if arguments.releases else "debian"
+    real = "servers" if arguments.servers else "programs" if arguments.programs else ""
+    kinds = "all" if real else "releases" if arguments.releases else "debian"
     measured = allocators(arguments.build, kinds)
     if len(measured) == 1:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
-    names = {"all": "heap-programs", "releases": "heap-releases", "debian": "heap"}
+    names = {"all": f"heap-{real}", "releases": "heap-releases", "debian": "heap"}
     output = arguments.output or sources.raw_results() / f"{names[kinds]}.json"
     described = this_machine()
-    with tempfile.TemporaryDirectory() as folder:
+    # Servers write in memory, so that no disk decides when they do.
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if arguments.servers else None) as folder:
         bench = Bench(measured, arguments.build, Path(folder), arguments.quick, arguments.only)
-        if arguments.programs:
-            bench.run_programs(arguments.turns)
+        if real:
+            found = real_servers.servers if arguments.servers else real_programs.programs
+            bench.run_programs(found(Path(folder)), arguments.turns)
         else:
             bench.run_loads()
-    head = head_of(described, "heap_programs" if arguments.programs else "heap")
+    head = head_of(described, f"heap_{real}" if real else "heap")
     write(output, head, keep(output, head, bench.runs) if arguments.keep else bench.runs)
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -27,6 +28,11 @@ class Program:
     variables: dict[str, str] = field(default_factory=dict)
     meanwhile: Callable[[], None] | None = None
     spins: bool = False
+
+
+def installed(programs: dict[str, Program]) -> dict[str, Program]:
+    """Those whose command this machine has."""
+    return {name: program for name, program in programs.items() if shutil.which(program.command[0])}
 
 
 class Runner:

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Real programs of Debian, unchanged, under a preloaded allocator: CPU time and peak resident bytes."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import real_servers
-from measured_run import Program
+from measured_run import Program, installed
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
@@ -75,8 +73,7 @@ def programs(folder: Path) -> dict[str, Program]:
     }
     for name, text in loads.items():
         (folder / name).write_text(text)
-    found = dict(_commands(folder)) | real_servers.servers(folder)
-    return {name: program for name, program in found.items() if shutil.which(program.command[0])}
+    return installed(dict(_commands(folder)))
 
 
 def _commands(folder: Path) -> Iterator[tuple[str, Program]]:

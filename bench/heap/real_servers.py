@@ -14,7 +14,8 @@ from dataclasses import replace
 from io import BufferedIOBase
 from pathlib import Path
 
-from measured_run import Program
+import threaded_servers
+from measured_run import Program, installed
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import fastcgi
@@ -75,7 +76,7 @@ select count(distinct left(m, 4)) from t;
 
 
 def servers(folder: Path) -> dict[str, Program]:
-    """By name; the caller leaves out those that are not installed."""
+    """By name, those that are installed; folder: for what they read and write."""
     found = {
         "redis": _redis(),
         "redis, I/O threads": _redis_with_io_threads(),
@@ -88,7 +89,7 @@ def servers(folder: Path) -> dict[str, Program]:
     tools = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if tools:
         found["postgres"] = _postgres(folder, tools[-1])
-    return found
+    return installed(found | threaded_servers.servers(folder))
 
 
 def _redis_with_io_threads() -> Program:
