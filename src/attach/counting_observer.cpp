@@ -60,7 +60,7 @@ std::uint64_t CountingObserver::forget_threads(const Scene& scene) const {
   for (std::size_t index = 0; index < agent::max_threads; ++index) {
     agent::Thread thread = before->threads[index];
     if (thread.key == agent::free_key) continue;
-    thread.calls_until_timed = 0;
+    thread.until_timed = 0;
     if (!living.contains(thread.key)) {
       thread.key = agent::ended_key;
       thread.guard_stack = 0;

@@ -10,6 +10,7 @@
 #include "attach/inner_allocator.hpp"
 #include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
+#include "counters/program_name.hpp"
 #include "tracee/process_status.hpp"
 #include "unwind/find_interpreter.hpp"
 
@@ -38,6 +39,13 @@ std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mappin
   constexpr std::array<std::uint8_t, 2> instruction{0x0f, 0x05};
   const auto found = std::search(code.begin(), code.end(), instruction.begin(), instruction.end());
   return found == code.end() ? 0 : mapping->begin + static_cast<std::uint64_t>(found - code.begin());
+}
+
+std::string program_of(pid_t process, const std::string& started_as) {
+  if (const char* name = counters::name_in_path(started_as.c_str()); name != nullptr) return name;
+  const std::string file = link_of(process, "exe");
+  const std::string& path = file.empty() ? started_as : file;
+  return path.substr(path.rfind('/') + 1);
 }
 
 class Planner {
@@ -71,7 +79,7 @@ class Planner {
     if (modules.empty()) plan_.frames = find_section(process_, plan_.entry, ".eh_frame");
     if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
       plan_.started_as = memory_.text_at(name->second);
-      plan_.program = plan_.started_as.substr(plan_.started_as.rfind('/') + 1);
+      plan_.program = program_of(process_, plan_.started_as);
     }
     plan_.regions = find_regions(memory_, plan_.maps);
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);

@@ -33,7 +33,7 @@ void* reallocate(void* old_block, std::size_t size) noexcept {
 // Counting adds little to the real call: a realloc does more than a malloc.
 void* count_reallocation(void* old_block, std::size_t size) noexcept {
   Turn turn{.table = current_thread->table};
-  if (!counters::may_just_count(current_thread->calls_until_timed)) turn = begin_turn();
+  if (!counters::may_just_count(current_thread->until_timed)) turn = begin_turn();
   const bool had_block = old_block != nullptr && !is_early(old_block);
   const std::size_t old_usable = had_block && turn.table != nullptr ? usable_bytes(old_block) : 0;
   void* block = make_call(turn, &CallTable::making, [=]() noexcept { return reallocate(old_block, size); });
@@ -46,14 +46,6 @@ void* count_reallocation(void* old_block, std::size_t size) noexcept {
   turn.is_shared ? counters::tally_realloc<Together>(*turn.table, call)
                  : counters::tally_realloc<Alone>(*turn.table, call);
   return block;
-}
-
-template <typename Call>
-[[gnu::always_inline]] inline void release_unless_early(void* block, Call call) noexcept {
-  if (is_early(block)) [[unlikely]] {
-    return;
-  }
-  release<Function::free_>(block, call);
 }
 
 }  // namespace
@@ -84,19 +76,19 @@ HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size
 }
 
 HEAPWRIGHT_HOOK void free(void* block) {
-  release_unless_early(block, [=]() noexcept { real.free(block); });
+  release<Function::free_>(block, [=]() noexcept { real.free(block); });
 }
 
 HEAPWRIGHT_HOOK void cfree(void* block) { free(block); }
 
 HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t size) {
-  release_unless_early(block, [=]() noexcept {
+  release<Function::free_>(block, [=]() noexcept {
     real.free_sized != nullptr ? real.free_sized(block, size) : real.free(block);
   });
 }
 
 HEAPWRIGHT_HOOK void free_aligned_sized(void* block, std::size_t alignment, std::size_t size) {
-  release_unless_early(block, [=]() noexcept {
+  release<Function::free_>(block, [=]() noexcept {
     real.free_aligned_sized != nullptr ? real.free_aligned_sized(block, alignment, size) : real.free(block);
   });
 }

@@ -46,33 +46,58 @@ void forward_delete(const Operator& wanted, void* block, A... a) {
   return wanted.kind.load(std::memory_order_relaxed);
 }
 
+[[gnu::always_inline]] inline bool is_of_runtime(const Operator& wanted) noexcept {
+  return wanted.kind.load(std::memory_order_relaxed) == OperatorKind::of_runtime;
+}
+
 template <typename... A>
-[[gnu::always_inline]] inline void* make_by_operator(Operator& wanted, std::size_t size, A... a) {
-  const OperatorKind kind = kind_of(wanted);
-  if (kind == OperatorKind::of_runtime) [[likely]] {
-    void* block =
-        make<Function::new_, Failure::counted_later>(size, [=]() noexcept { return real.malloc(size); });
-    if (block != nullptr) [[likely]] {
-      return block;
-    }
-    // The runtime's operator continues from here: it calls malloc, which fails again and counts that, then
-    // the new handler, or throws.
+[[gnu::always_inline]] inline void* make_by_runtime(Operator& wanted, std::size_t size, A... a) {
+  void* block =
+      make<Function::new_, Failure::counted_later>(size, [=]() noexcept { return real.malloc(size); });
+  if (block != nullptr) [[likely]] {
+    return block;
   }
+  // The runtime's operator continues from here: it calls malloc, which fails again and counts that, then the
+  // new handler, or throws.
+  return forward_new(wanted, size, a...);
+}
+
+// Also where the operator is not known yet.
+template <typename... A>
+[[gnu::noinline]] void* make_by_other(Operator& wanted, std::size_t size, A... a) {
+  const OperatorKind kind = kind_of(wanted);
+  if (kind == OperatorKind::of_runtime) return make_by_runtime(wanted, size, a...);
   if (kind != OperatorKind::of_allocator) return forward_new(wanted, size, a...);
   return make<Function::new_>(size, [=, &wanted] { return forward_new(wanted, size, a...); });
 }
 
 template <typename... A>
-[[gnu::always_inline]] inline void release_by_operator(Operator& wanted, void* block, A... a) {
+[[gnu::always_inline]] inline void* make_by_operator(Operator& wanted, std::size_t size, A... a) {
+  if (is_of_runtime(wanted)) [[likely]] {
+    return make_by_runtime(wanted, size, a...);
+  }
+  return make_by_other(wanted, size, a...);
+}
+
+template <typename... A>
+[[gnu::noinline]] void release_by_other(Operator& wanted, void* block, A... a) {
   if (platform::is_early(block)) [[unlikely]] {
     return;
   }
   const OperatorKind kind = kind_of(wanted);
-  if (kind == OperatorKind::of_runtime) [[likely]] {
+  if (kind == OperatorKind::of_runtime) {
     return release<Function::delete_>(block, [=]() noexcept { real.free(block); });
   }
   if (kind != OperatorKind::of_allocator) return forward_delete(wanted, block, a...);
   release<Function::delete_>(block, [=, &wanted] { forward_delete(wanted, block, a...); });
+}
+
+template <typename... A>
+[[gnu::always_inline]] inline void release_by_operator(Operator& wanted, void* block, A... a) {
+  if (is_of_runtime(wanted)) [[likely]] {
+    return release<Function::delete_>(block, [=]() noexcept { real.free(block); });
+  }
+  release_by_other(wanted, block, a...);
 }
 
 template <typename... A>

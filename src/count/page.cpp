@@ -15,6 +15,7 @@
 #include "counters/collected.hpp"
 #include "counters/page_file.hpp"
 #include "counters/processor_time.hpp"
+#include "counters/program_name.hpp"
 #include "platform/raw_syscall.hpp"
 
 extern char** environ;
@@ -128,6 +129,17 @@ void copy_name(char (&to)[capacity], const char* from) noexcept {
   to[length] = '\0';
 }
 
+void name_program(char (&to)[sizeof(counters::CallsSection::program)]) noexcept {
+  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const char* name = started_as == nullptr ? "" : counters::name_in_path(started_as);
+  if (name != nullptr) return copy_name(to, name);
+  char file[4096];
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_argument("/proc/self/exe"),
+                                  raw_argument(file), sizeof file - 1);
+  file[length > 0 ? length : 0] = '\0';
+  copy_name(to, std::strrchr(length > 0 ? file : started_as, '/') + 1);
+}
+
 void describe(CountedPage& made) noexcept {
   counters::CallsSection& section = made.calls.section;
   section.flags = allocator.is_own_of_program ? counters::has_own_malloc : 0U;
@@ -145,11 +157,7 @@ void describe(CountedPage& made) noexcept {
   section.clock_ns = counters::clock_cost_ns(now_ns);
   section.started_ns = now_ns();
   section.tables_used.store(1, std::memory_order_relaxed);
-  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  const char* last_slash = started_as == nullptr ? nullptr : std::strrchr(started_as, '/');
-  copy_name(section.program, last_slash != nullptr   ? last_slash + 1
-                             : started_as != nullptr ? started_as
-                                                     : "");
+  name_program(section.program);
   copy_name(section.allocator, allocator.file);
   counters::Head& head = made.calls.head;
   head.version = counters::head_version;

@@ -87,11 +87,9 @@ bool is_ours(const char* name) noexcept {
 }
 
 void describe_allocator(const void* used_malloc) noexcept {
-  Dl_info info;
-  if (dladdr(used_malloc, &info) == 0) return;
-  allocator.object = info.dli_fbase;
-  const char* file = info.dli_fname == nullptr ? "" : info.dli_fname;
-  std::memcpy(allocator.file, file, strnlen(file, sizeof allocator.file - 1));
+  const platform::LoadedFile file = platform::file_of(used_malloc);
+  allocator.object = file.begin;
+  std::memcpy(allocator.file, file.name, strnlen(file.name, sizeof allocator.file - 1));
 }
 
 }  // namespace

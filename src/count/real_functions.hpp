@@ -42,9 +42,9 @@ struct Allocator {
 // the block is needed for the release anyway.
 [[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
   if (allocator.has_glibc_headers) [[likely]] {
-    const std::size_t usable = platform::usable_by_glibc_header(block);
-    if (usable != 0) [[likely]] {
-      return usable;
+    const platform::GlibcHeader header(block);
+    if (header.tells_usable()) [[likely]] {
+      return header.usable_bytes();
     }
   }
   return real.malloc_usable_size(block);

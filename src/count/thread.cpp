@@ -102,7 +102,7 @@ void begin_thread() noexcept {
   Thread& thread = wiped_on_fork.threads[index];
   thread.table = &table;
   thread.random_state = (table.last_begun[1] << 20) ^ (table.last_begun[0] << 8) ^ (index + 1);
-  thread.calls_until_timed = counters::draw_stride(thread.random_state);
+  thread.until_timed = counters::draw_until_timed(thread.random_state);
   thread.look = {};  // of an earlier thread
   ++table.threads_begun;
   thread.context.row = nullptr;
@@ -136,6 +136,14 @@ void begin_threads(bool is_fork_child) noexcept {
 bool has_own_table() noexcept {
   if (current_thread->table == nullptr && current_thread != &in_common) claim_table();
   return current_thread != &in_common;
+}
+
+// By the thread pointer: two threads that share an entry are no harm.
+void leave_others() noexcept {
+  const bool counts_nothing = wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::dormant;
+  if (current_thread != &nobody || !counts_nothing) return;
+  const auto pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  current_thread = &wiped_on_fork.threads[(pointer >> 12) % max_call_tables];
 }
 
 bool is_aside() noexcept { return current_thread == &aside; }

@@ -14,10 +14,10 @@ namespace heapwright::count {
 
 using counters::CallTable;
 
-// One look at calls_until_timed tells a hook whether it may simply count: it is also 0 if there is no table,
-// and in a fork child, where the kernel has zeroed it.
+// One look at until_timed tells a hook whether it may simply count: it is not below 0 either if there is no
+// table, and in a fork child, where the kernel has zeroed it.
 struct alignas(64) Thread {
-  std::uint64_t calls_until_timed;
+  std::int64_t until_timed;
   CallTable* table;
   std::uint64_t random_state;
   counters::Look look;
@@ -44,6 +44,9 @@ void begin_threads(bool is_fork_child) noexcept;
 // Gives the calling thread a table, unless it has one. False: it counts in the first table, shared with
 // others.
 bool has_own_table() noexcept;
+
+// In a process that counts nothing: the thread's calls no longer write where all others do.
+void leave_others() noexcept;
 
 // Whether the thread is between step_aside() and step_back().
 bool is_aside() noexcept;

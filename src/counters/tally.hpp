@@ -20,20 +20,48 @@ struct Together {
   }
 };
 
+// A block is requested, and so far not known to be made.
+template <typename Way>
+[[gnu::always_inline]] inline void tally_request(CallTable& table, Function function, std::size_t size,
+                                                 std::uint32_t bin) noexcept {
+  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
+  Way::add(table.requested_bytes, size);
+  Way::add(table.sizes[bin], 1);
+}
+
+// It was not made after all.
+template <typename Way>
+inline void take_request_back(CallTable& table, Function function, std::size_t size) noexcept {
+  Way::add(table.calls[static_cast<std::size_t>(function)], -std::uint64_t{1});
+  Way::add(table.requested_bytes, -size);
+  Way::add(table.sizes[bin_of(size)], -std::uint64_t{1});
+}
+
+// In a register first. Else the compiler may add its parts one by one, and a signal handler that counts
+// between the first and the last would be overwritten.
+[[gnu::always_inline]] inline std::uint64_t in_register(std::uint64_t amount) noexcept {
+  asm("" : "+r"(amount));
+  return amount;
+}
+
+// What was requested is made, with so many usable bytes.
+template <typename Way>
+[[gnu::always_inline]] inline void tally_usable(CallTable& table, std::size_t usable) noexcept {
+  Way::add(table.usable_bytes, in_register(usable));
+}
+
 // A block was allocated: `size` bytes requested, `usable` granted.
 template <typename Way>
 [[gnu::always_inline]] inline void tally_made(CallTable& table, Function function, std::size_t size,
                                               std::size_t usable) noexcept {
-  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
-  Way::add(table.requested_bytes, size);
-  Way::add(table.usable_bytes, usable);
-  Way::add(table.sizes[bin_of(size)], 1);
+  tally_request<Way>(table, function, size, bin_of(size));
+  tally_usable<Way>(table, usable);
 }
 
 template <typename Way>
 [[gnu::always_inline]] inline void tally_released(CallTable& table, Function function,
                                                   std::size_t usable) noexcept {
-  Way::add(table.released_bytes, usable);
+  Way::add(table.released_bytes, in_register(usable));
   Way::add(table.calls[static_cast<std::size_t>(function)], 1);
 }
 
@@ -98,24 +126,20 @@ inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
   timings.slow_ns += ns;
 }
 
-// Whether a thread may simply count this call; 0 calls left: it must take the slow path first. One load and
-// one store: a count by a signal handler in between is overwritten. With a decrement in memory, a 0 set by
-// the handler would wrap around.
-[[gnu::always_inline]] inline bool may_just_count(std::uint64_t& calls_until_timed) noexcept {
-  const std::uint64_t calls = __atomic_load_n(&calls_until_timed, __ATOMIC_RELAXED);
-  if (calls == 0) [[unlikely]] {
-    return false;
-  }
-  __atomic_store_n(&calls_until_timed, calls - 1, __ATOMIC_RELAXED);
-  return true;
+// Whether a thread may simply count this call. until_timed: minus the number of calls until the next timed
+// one, which counts this one; from 0 on the slow path must run first. One addition to memory, so a signal
+// handler sees it before or after; from 0 on it may be wrong, as where threads share it.
+[[gnu::always_inline]] inline bool may_just_count(std::int64_t& until_timed) noexcept {
+  return ++until_timed < 0;
 }
 
-// How many calls pass until the next one is timed. state: not 0.
-inline std::uint64_t draw_stride(std::uint64_t& state) noexcept {
+// How many calls pass until the next one is timed, which is the last of them: 1 to 127, negative. state: not
+// 0.
+inline std::int64_t draw_until_timed(std::uint64_t& state) noexcept {
   state ^= state << 13;
   state ^= state >> 7;
   state ^= state << 17;
-  return 1 + (state >> 20) % (2 * mean_stride - 1);
+  return -static_cast<std::int64_t>(1 + (state >> 20) % (2 * mean_stride - 1));
 }
 
 }  // namespace heapwright::counters

@@ -8,12 +8,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "platform/glibc_header.hpp"
+
 namespace heapwright::platform {
 
 struct EarlyPool {
   static constexpr std::size_t bytes = 256 * 1024;
-  // Each block is preceded by its size, in the 16 bytes before it.
+  // Each block is preceded by its size, in the 16 bytes before it: times 8, and with the flag by which
+  // glibc's headers say that they do not tell a usable size (glibc_header.hpp). So who reads these need not
+  // look first whether a block is early.
   static constexpr std::size_t prefix_bytes = 16;
+  static constexpr std::size_t flag = GlibcHeader::is_mapped_alone;
 
   alignas(4096) std::uint8_t memory[bytes];
   std::atomic<std::size_t> used_bytes;
@@ -28,7 +33,8 @@ inline void* early_allocate(std::size_t bytes, std::size_t alignment = 16) noexc
   const std::size_t start = early_pool.used_bytes.fetch_add(taken, std::memory_order_relaxed);
   if (start > EarlyPool::bytes || taken > EarlyPool::bytes - start) return nullptr;
   const std::size_t block = (start + EarlyPool::prefix_bytes + step - 1) & ~(step - 1);
-  std::memcpy(early_pool.memory + block - sizeof bytes, &bytes, sizeof bytes);
+  const std::size_t word = bytes * 8 | EarlyPool::flag;
+  std::memcpy(early_pool.memory + block - sizeof word, &word, sizeof word);
   return early_pool.memory + block;
 }
 
@@ -40,9 +46,9 @@ inline bool is_early(const void* block) noexcept {
 
 // The requested size; `block` must be early.
 inline std::size_t early_size(const void* block) noexcept {
-  std::size_t bytes;
-  std::memcpy(&bytes, static_cast<const std::uint8_t*>(block) - sizeof bytes, sizeof bytes);
-  return bytes;
+  std::size_t word;
+  std::memcpy(&word, static_cast<const std::uint8_t*>(block) - sizeof word, sizeof word);
+  return word / 8;
 }
 
 }  // namespace heapwright::platform

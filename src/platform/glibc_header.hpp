@@ -6,13 +6,24 @@
 
 namespace heapwright::platform {
 
-// Usable bytes of a block of glibc's malloc; 0: it has its own mapping, whose usable size the header word
-// does not fully give.
+// The word before a block: its chunk's size and three flags.
+struct GlibcHeader {
+  std::size_t word;
+
+  explicit GlibcHeader(const void* block) noexcept : word(static_cast<const std::size_t*>(block)[-1]) {}
+
+  // A block with a mapping of its own has a usable size that the word does not fully give.
+  bool tells_usable() const noexcept { return (word & is_mapped_alone) == 0; }
+  std::size_t usable_bytes() const noexcept { return (word & ~flags) - sizeof word; }
+
+  static constexpr std::size_t is_mapped_alone = 2;
+  static constexpr std::size_t flags = 7;
+};
+
+// Usable bytes of a block of glibc's malloc; 0: its header does not tell.
 [[gnu::always_inline]] inline std::size_t usable_by_glibc_header(const void* block) noexcept {
-  const std::size_t header = static_cast<const std::size_t*>(block)[-1];
-  constexpr std::size_t is_mapped_alone = 2;
-  constexpr std::size_t flags = 7;
-  return (header & is_mapped_alone) != 0 ? 0 : (header & ~flags) - sizeof header;
+  const GlibcHeader header(block);
+  return header.tells_usable() ? header.usable_bytes() : 0;
 }
 
 }  // namespace heapwright::platform

@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <link.h>
 
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 
@@ -16,11 +18,47 @@ extern "C" {
 
 namespace heapwright::platform {
 
-// The beginning in memory of the file that an address is of; nullptr: of none.
-inline const void* object_of(const void* address) noexcept {
-  Dl_info info;
-  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+// As glibc's dl_find_object, which older headers lack; its documentation fixes the layout.
+struct FoundObject {
+  std::uint64_t flags;
+  void* map_start;
+  void* map_end;
+  struct link_map* object;
+  void* frames;
+  std::uint64_t reserved[7];
+};
+using FindObject = int (*)(void*, FoundObject*);
+
+// A file in memory: where it begins, and its name.
+struct LoadedFile {
+  const void* begin = nullptr;
+  const char* name = "";
+};
+
+// nullptr: glibc before 2.35, musl. Leaves no error text.
+inline FindObject find_object_of_libc() noexcept {
+  void* const found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  [[maybe_unused]] void* const there = found != nullptr ? found : dlsym(RTLD_DEFAULT, "dlsym");
+  return reinterpret_cast<FindObject>(found);
 }
+
+// dladdr() also looks for the symbol, through the whole symbol table: 30,000 instructions in libc, and it
+// reads all pages of that from the file. glibc has a function that does not, from 2.35 on.
+inline LoadedFile file_of(const void* address) noexcept {
+  if (address == nullptr) return {};
+  static const FindObject find = find_object_of_libc();
+  FoundObject found{};
+  // The executable has no name there.
+  if (find != nullptr && find(const_cast<void*>(address), &found) == 0 && found.object->l_name[0] != '\0') {
+    return {found.map_start, found.object->l_name};
+  }
+  Dl_info info;
+  if (dladdr(address, &info) == 0) return {};
+  return {info.dli_fbase, info.dli_fname == nullptr ? "" : info.dli_fname};
+}
+
+// The beginning in memory of the file that an address is of; nullptr: of none.
+inline const void* object_of(const void* address) noexcept { return file_of(address).begin; }
 template <typename Function>
 const void* object_of(Function* function) noexcept {
   return object_of(reinterpret_cast<const void*>(function));
@@ -28,10 +66,9 @@ const void* object_of(Function* function) noexcept {
 
 // Whether an address is in a file whose name begins with one of these.
 inline bool is_in_file(const void* address, std::initializer_list<const char*> beginnings) noexcept {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
+  const char* path = file_of(address).name;
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash == nullptr ? path : slash + 1;
   for (const char* beginning : beginnings) {
     if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) return true;
   }
@@ -52,11 +89,12 @@ inline const void* other_first(const char* name, const void* own) noexcept {
   Dl_info info;
   void* symbol = nullptr;
   if (first == nullptr) return own;
+  if (object_of(first) == object_of(own)) return nullptr;
   if (dladdr1 != nullptr && dladdr1(first, &info, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr &&
       static_cast<const Elf64_Sym*>(symbol)->st_shndx == SHN_UNDEF) {
     return nullptr;
   }
-  return object_of(first) == object_of(own) ? nullptr : first;
+  return first;
 }
 
 // The next function with an operator's name; nullptr: there is none.

@@ -65,15 +65,72 @@ def test_a_call_that_fails_counts_as_one_failure(tmp_path: Path) -> None:
     assert only(document)["failed"] == 9
 
 
+# Blocks of 100 bytes until there is no room for more, and five failures.
+fills = """
+#include <fcntl.h>
+#include <cstdlib>
+#include <new>
+#include <sys/resource.h>
+#include <unistd.h>
+template <class Make, class Release>
+long fill(Make make, Release release) {
+  void** last = nullptr;
+  long made = 0;
+  for (int failures = 0; failures < 5;) {
+    auto** block = static_cast<void**>(make());
+    if (block == nullptr) { ++failures; continue; }
+    *block = last;
+    last = block;
+    ++made;
+  }
+  while (last != nullptr) {
+    void* block = last;
+    last = static_cast<void**>(*last);
+    release(block);
+  }
+  return made;
+}
+int main(int, char** arguments) {
+  const rlimit limit{64 << 20, 64 << 20};
+  setrlimit(RLIMIT_AS, &limit);
+  const long made[] = {
+      fill([] { return std::malloc(100); }, std::free),
+      fill([] { return operator new(100, std::nothrow); }, [](void* block) { operator delete(block); }),
+  };
+  return write(open(arguments[1], O_WRONLY | O_CREAT, 0600), made, sizeof made) != sizeof made;
+}
+"""
+
+
+def test_a_small_request_that_fails_is_none(tmp_path: Path) -> None:
+    """It is counted before it is served."""
+    document = count(build(fills, tmp_path / "fills"), tmp_path / "made")
+    assert document["exit_code"] == 0
+    process = only(document)
+    told = (tmp_path / "made").read_bytes()
+    by_malloc, by_new = (int.from_bytes(told[at : at + 8], "little") for at in (0, 8))
+    assert by_malloc > 100_000
+    assert process["failed"] - 10 in range(6), "the runtime asks for room for each exception"
+    calls = process["calls"]
+    others = calls["malloc"] - by_malloc  # libstdc++'s, at its start
+    assert 0 <= others <= 1
+    assert (calls["new"], calls["free"], calls["delete"]) == (by_new, by_malloc, by_new)
+    assert process["requested_bytes"] - 100 * (by_malloc + by_new) in range(others * 1000, 200_000)
+    sizes = {row["from_bytes"]: row["requests"] for row in process["sizes"] if row["requests"]}
+    assert sizes[64] == by_malloc + by_new
+
+
 # The processor traps after each instruction; the handler allocates where it interrupts the counting library.
 stepped = """
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-static unsigned long begin, end;
+#include <unistd.h>
+static unsigned long begin, end, pairs;
 static void* volatile kept;
 static int find(struct dl_phdr_info* info, size_t size, void* data) {
   (void)size, (void)data;
@@ -90,8 +147,10 @@ static void at_trap(int number, siginfo_t* info, void* context) {
   const unsigned long at = (unsigned long)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
   if (at < begin || at >= end) return;
   free(malloc(24));
+  ++pairs;
 }
-int main(void) {
+int main(int count, char** arguments) {
+  (void)count;
   dl_iterate_phdr(find, NULL);
   struct sigaction action = {.sa_flags = SA_SIGINFO};
   action.sa_sigaction = at_trap;
@@ -101,16 +160,24 @@ int main(void) {
   for (int i = 0; i < 3000; ++i) kept = malloc(24), free(kept), kept = realloc(NULL, 24), free(kept);
   __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
   for (int i = 0; i < 200000; ++i) kept = malloc(24), free(kept);
-  return 0;
+  const int file = open(arguments[1], O_WRONLY | O_CREAT, 0600);
+  return write(file, &pairs, sizeof pairs) != sizeof pairs;
 }
 """
 
 
 def test_a_handler_that_allocates_at_any_instruction_stops_no_timing(tmp_path: Path) -> None:
     program = build(stepped, tmp_path / "stepped", "-mno-red-zone", compiler="gcc")
-    document = count(program)
+    document = count(program, tmp_path / "pairs")
     assert document["exit_code"] == 0
     process = only(document)
+    pairs = int.from_bytes((tmp_path / "pairs").read_bytes(), "little")
+    assert pairs > 100_000
+    made = 1 + 3000 + 200_000 + pairs
+    calls = process["calls"]
+    assert (calls["malloc"], calls["realloc"], calls["free"]) == (made, 3000, made + 3000), "none is lost"
+    assert (process["live_blocks"], process["live_bytes"]) == (0, 0)
+    assert process["requested_bytes"] == 24 * (made + 3000)
     timed = process["making"]["timed_calls"] + process["releasing"]["timed_calls"]
     assert timed > 400_000 / 64 * 0.9
 

@@ -25,8 +25,8 @@ class Guard {
  public:
   explicit Guard(Thread* thread) noexcept : thread_(thread) {
     if (thread_ == nullptr) return;
-    calls_until_timed_ = thread_->calls_until_timed;
-    thread_->calls_until_timed = 0;
+    until_timed_ = thread_->until_timed;
+    thread_->until_timed = 0;
     thread_->guard_stack = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
     asm volatile("" ::: "memory");
   }
@@ -34,19 +34,19 @@ class Guard {
     asm volatile("" ::: "memory");
     if (thread_ == nullptr) return;
     thread_->guard_stack = 0;
-    thread_->calls_until_timed = calls_until_timed_;
+    thread_->until_timed = until_timed_;
   }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
  private:
   Thread* thread_;
-  std::uint64_t calls_until_timed_ = 0;
+  std::int64_t until_timed_ = 0;
 };
 
 [[gnu::always_inline]] inline Turn take_turn() noexcept {
   Thread& thread = this_thread();
-  if (counters::may_just_count(thread.calls_until_timed)) [[likely]] {
+  if (counters::may_just_count(thread.until_timed)) [[likely]] {
     return {.thread = &thread, .table = thread.table};
   }
   return begin_turn(thread);

@@ -12,7 +12,7 @@ namespace heapwright::attach::agent {
 
 struct alignas(64) Thread {
   std::uint64_t key;
-  std::uint64_t calls_until_timed;  // 0: the slow path must run first
+  std::int64_t until_timed;  // below 0, unless the slow path must run first
   counters::CallTable* table;
   std::uint64_t random_state;
   std::uint64_t attachment;   // the last one in which it was counted

@@ -48,7 +48,7 @@ void announce(Thread& thread, bool is_shared) noexcept {
   counters::Alone::add(thread.table->threads_begun, 1);
   thread.random_state = (is_confined() ? 0 : now_ns()) ^ (thread.key << 16) ^ 1;
   if (thread.random_state == 0) thread.random_state = 1;
-  thread.calls_until_timed = counters::draw_stride(thread.random_state);
+  thread.until_timed = counters::draw_until_timed(thread.random_state);
   thread.look = {};  // perhaps of an earlier thread
 }
 
@@ -71,10 +71,10 @@ Turn begin_turn(Thread& found) noexcept {
   }
   if (is_shared) return {.thread = thread, .table = thread->table, .is_shared = true};
   if (is_confined()) {
-    thread->calls_until_timed = UINT64_MAX;
+    thread->until_timed = INT64_MIN;
     return {.thread = thread, .table = thread->table};
   }
-  thread->calls_until_timed = counters::draw_stride(thread->random_state);
+  thread->until_timed = counters::draw_until_timed(thread->random_state);
   return {.thread = thread, .table = thread->table, .is_timed = true};
 }
 
@@ -83,7 +83,7 @@ void end_thread() noexcept {
   Thread& thread = this_thread();
   if (thread.table == nullptr || thread.guard_stack != 0) return;  // a realloc to size 0 frees, too
   thread.attachment = 0;
-  thread.calls_until_timed = 0;
+  thread.until_timed = 0;
 }
 
 std::uint64_t now_ns() noexcept {
