@@ -246,7 +246,7 @@ class Lots : public PageSource {
     PageSource::TearDown();
   }
   heap::Run take(std::size_t lot) {
-    const auto run = allocate_unit(&lots_[lot], false);
+    const auto run = allocate_unit(&lots_[lot]);
     EXPECT_NE(run.unit, 0U);
     taken_.push_back(run.unit);
     return run;
@@ -284,25 +284,8 @@ TEST_F(Lots, AUnitThatWasUsedGoesBeforeTheLot) {
   const auto first = take(0);
   const auto used = take(0);
   free_run(used.unit, 1, true);
-  EXPECT_EQ(allocate_unit(&lots_[0], false).unit, used.unit);
+  EXPECT_EQ(allocate_unit(&lots_[0]).unit, used.unit);
   EXPECT_NE(take(0).unit, first.unit);
-}
-
-TEST_F(Lots, AUnitThatMayStayShortWasNotUsedUnlessThoseAreAmple) {
-  constexpr std::uint32_t in_use_units = 64;
-  const auto in_use = allocate_run(in_use_units);
-  const auto used = allocate_unit(&lots_[0], false);
-  free_run(used.unit, 1, true);
-  const auto beside_one = allocate_unit(&lots_[0], true);
-  EXPECT_TRUE(beside_one.is_zeroed);
-  const std::uint64_t many_units = units_in_use() / 2;
-  source.dirty_units += many_units;
-  const auto beside_many = allocate_unit(&lots_[0], true);
-  EXPECT_FALSE(beside_many.is_zeroed);
-  source.dirty_units -= many_units;
-  free_run(beside_one.unit, 1, false);
-  free_run(beside_many.unit, 1, true);
-  free_run(in_use.unit, in_use_units, false);
 }
 
 TEST_F(Lots, UnderAnAddressSpaceLimitNothingIsSetAside) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "heap/base/counting.hpp"
 #include "heap/base/own_thread.hpp"
@@ -11,6 +12,7 @@
 #include "heap/pages/free_runs.hpp"
 #include "heap/pages/growth.hpp"
 #include "heap/pages/kept_runs.hpp"
+#include "heap/pages/short_units.hpp"
 #include "heap/pages/unmapped_runs.hpp"
 #include "platform/futex.hpp"
 
@@ -27,7 +29,9 @@ Run find_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept 
 Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const LockGuard locked = guard();
   const Run run = find_dirty_run(units, alignment_units);
-  return run.unit != 0 ? run : take_clean_run(units, alignment_units);
+  if (run.unit != 0) return run;
+  const std::uint32_t part = units == 1 && alignment_units == 1 ? take_short().unit : 0;
+  return part != 0 ? Run{part, false} : take_clean_run(units, alignment_units);
 }
 
 void raise_reached(std::uint32_t end) noexcept {
@@ -67,14 +71,35 @@ void change_awaiting(std::uint32_t by) noexcept {
   source.awaiting += by;
 }
 
+bool join_some_short() noexcept {
+  constexpr std::uint32_t most_joined = 4096;
+  const LockGuard locked = guard();
+  return join_short(current_tick(), 0, most_joined);
+}
+
 // Under the lock.
 std::uint64_t used_units() noexcept {
   const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  return committed - source.dirty_units - source.clean_units - source.set_aside_units - source.unmapped_units;
+  return committed - source.dirty_units - short_units.count - source.clean_units - source.set_aside_units -
+         source.unmapped_units;
 }
 
 // Free memory that was used before is ample. Under the lock.
 bool is_dirty_ample() noexcept { return source.dirty_units * surplus_share > used_units(); }
+
+// Under the lock. A unit of the lot where a clean one is better, or nothing else is free.
+Run take_unit(UnitLot* lot, bool prefers_clean) noexcept {
+  Run run{0, false};
+  if (prefers_clean && lot->unit == lot->end) *lot = take_clean_lot();
+  const bool is_lot_used = lot->unit == lot->end;
+  if (is_lot_used || !prefers_clean) run = is_lot_used ? find_dirty_run(1, 1) : take_dirty_run(1, 1);
+  if (run.unit == 0 && is_lot_used) *lot = take_clean_lot();
+  if (run.unit == 0 && lot->unit != lot->end) {
+    run = {lot->unit++, true};
+    source.set_aside_units = source.set_aside_units - 1;
+  }
+  return run;
+}
 
 Run find_across_runs(std::uint32_t units) noexcept {
   const LockGuard locked = guard();
@@ -114,7 +139,8 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
     // Before failing: wait for a run whose pages are being returned, which is in no bin,
     // and try adjacent clean and dirty runs.
     change_awaiting(1);
-    if (await_purge(purges)) run = find_or_grow(units, alignment_units);
+    const bool has_purged = await_purge(purges);
+    if (join_some_short() || has_purged) run = find_or_grow(units, alignment_units);
     if (run.unit == 0 && alignment_units == 1) run = find_across_runs(units);
     change_awaiting(0 - 1U);
     if (run.unit == 0 && settings.is_hardened) run = grow_instead(units, alignment_units);
@@ -125,19 +151,29 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return run;
 }
 
-Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept {
+Run allocate_unit(UnitLot* lot) noexcept {
   Run run{0, false};
   {
     const LockGuard locked = guard();
-    const bool prefers_clean = may_stay_short && !is_dirty_ample();
-    if (prefers_clean && lot->unit == lot->end) *lot = take_clean_lot();
-    const bool is_lot_used = lot->unit == lot->end;
-    if (is_lot_used || !prefers_clean) run = is_lot_used ? find_dirty_run(1, 1) : take_dirty_run(1, 1);
-    if (run.unit == 0 && is_lot_used) *lot = take_clean_lot();
-    if (run.unit == 0 && lot->unit != lot->end) {
-      run = {lot->unit++, true};
-      source.set_aside_units = source.set_aside_units - 1;
-    }
+    run = take_unit(lot, false);
+  }
+  if (run.unit == 0) return allocate_run(1);
+  hand_out(run, 1);
+  return run;
+}
+
+Run allocate_first_unit(UnitLot* lot, std::uint32_t size_class) noexcept {
+  Run run{0, false};
+  ShortUnit part{0, 0};
+  {
+    const LockGuard locked = guard();
+    const bool is_short = stays_short(size_class);
+    if (is_short) part = take_short();
+    if (part.unit == 0) run = take_unit(lot, is_short);
+  }
+  if (part.unit != 0) {
+    std::memset(memory_of(part.unit), 0, part.used_bytes);
+    run = {part.unit, true};
   }
   if (run.unit == 0) return allocate_run(1);
   hand_out(run, 1);
@@ -199,6 +235,14 @@ void start_due_maintenance() noexcept {
   if (has_outgrown_start()) start_maintenance();
 }
 
+void free_unit_of_slab(Run run, std::uint32_t used_bytes, std::uint32_t size_class) noexcept {
+  {
+    const LockGuard locked = guard();
+    if (add_short(run, used_bytes, size_class)) return note_waiting_memory();
+  }
+  free_run(run.unit, 1, true);
+}
+
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
   if (is_dirty_now) note_waiting_memory();
   const LockGuard locked = guard();
@@ -237,6 +281,7 @@ void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
 
 std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
                                std::uint32_t most_units) noexcept {
+  constexpr std::uint32_t most_joined = 32;
   std::uint32_t unit = 0;
   std::uint32_t units = 0;
   {
@@ -246,6 +291,7 @@ std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
     };
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
     join_kept(now, least_age);
+    join_short(now, least_age, most_joined);
     const std::uint32_t oldest = source.oldest;
     if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return 0;
     units = std::min<std::uint32_t>(line_of(oldest)->units, most_units);
@@ -262,7 +308,7 @@ std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
 bool has_dirty_runs() noexcept {
   if (has_kept_runs()) return true;
   const LockGuard locked = guard();
-  return source.dirty_units != 0;
+  return source.dirty_units != 0 || short_units.count != 0;
 }
 
 bool has_surplus() noexcept {
@@ -280,6 +326,10 @@ std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
 }
 
 std::size_t dirty_bytes() noexcept { return source.dirty_units.load(std::memory_order_relaxed) * unit_bytes; }
+std::size_t short_bytes() noexcept {
+  const LockGuard locked = guard();
+  return short_units.bytes;
+}
 std::size_t committed_bytes() noexcept {
   return std::size_t{unit_frontier() - source.first_unit - source.unmapped_units} * unit_bytes;
 }

@@ -19,10 +19,11 @@ namespace heapwright::heap {
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
 
 // As allocate_run(1). Prefers a dirty unit; clean ones come from the lot, which is
-// refilled from a free run when empty. A unit that `may_stay_short` is seldom used to its
-// end, and a dirty one would stay resident there: it is a clean one, unless dirty memory
-// is ample.
-Run allocate_unit(UnitLot* lot, bool may_stay_short) noexcept;
+// refilled from a free run when empty.
+Run allocate_unit(UnitLot* lot) noexcept;
+// The same for a thread's first slab of a class. Where such slabs are seldom used to their ends, a dirty unit
+// would stay resident there: it is a short one, or a clean one. Bounded by 32 KiB of zeros to write.
+Run allocate_first_unit(UnitLot* lot, std::uint32_t size_class) noexcept;
 
 // As allocate_run, but prefers a clean run: a dirty one would have to be zeroed first, and would leave zeroed
 // pages between dirty ones.
@@ -43,6 +44,8 @@ void start_due_maintenance() noexcept;
 // The run's lines must be UnitKind::inside again. `is_dirty` false: its pages hold
 // zeros.
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;
+// The same for a slab of one unit, which used so much of it. is_zeroed: whether the unit was clean before.
+void free_unit_of_slab(Run run, std::uint32_t used_bytes, std::uint32_t size_class) noexcept;
 
 // By how much a block grows at a time. One that grows in small steps would be copied at each without room.
 enum class Growth : std::uint8_t { in_small_steps, by_half_or_more };
@@ -72,6 +75,8 @@ inline constexpr std::size_t kept_share = 3;
 std::size_t most_kept_dirty_bytes(std::size_t freed_bytes = 0) noexcept;
 
 std::size_t dirty_bytes() noexcept;
+// Used, of short units; not part of dirty_bytes().
+std::size_t short_bytes() noexcept;
 std::size_t committed_bytes() noexcept;
 Lock& page_source_lock() noexcept;
 // In a forked child: forgets calls of other threads that waited for memory or grew the region.

@@ -97,7 +97,7 @@ Sums sums_now() noexcept {
     if (line->kind == UnitKind::mixed) add_mixed_parts(line, sums);
     if (line->kind == UnitKind::large) add_large_parts(line, sums);
   }
-  sums[Held::runs] = dirty_bytes();
+  sums[Held::runs] = dirty_bytes() + short_bytes();
   sums[Held::records] = std::uint64_t{end - begin} * line_bytes;
   for_each_cache(add_cache_parts, &sums);
   return sums;

@@ -61,7 +61,11 @@ void close_slab(UnitLine* slab) noexcept {
     line_of(unit + i)->kind = UnitKind::inside;
   }
   if (has_flag(slab, is_guarded)) return free_guarded_run(unit - 1, units + 1);
-  free_run(unit, units, slab->fresh != 0 || !has_flag(slab, is_zeroed));
+  const bool was_clean = has_flag(slab, is_zeroed);
+  if (units == 1 && slab->fresh != 0) {
+    return free_unit_of_slab({unit, was_clean}, used_bytes(slab), slab->size_class);
+  }
+  free_run(unit, units, slab->fresh != 0 || !was_clean);
 }
 
 Chain take_listed(UnitLine* slab) noexcept {

@@ -88,8 +88,8 @@ Block* take_first(ThreadCache* cache, UnitLine* slab) noexcept {
   return block;
 }
 
-Run find_run(ThreadCache* cache, std::uint32_t units, bool is_first) noexcept {
-  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot, is_first) : allocate_run(units);
+Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
+  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot) : allocate_run(units);
   SpareRun& spare = cache->spare;
   Run run = take_run(units);
   if (run.unit == 0 && spare.units == units) {
@@ -126,7 +126,8 @@ UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const bool is_short = is_first || (is_mixing() && block_bytes_of(size_class) <= small_limit_bytes);
   const std::uint32_t units = is_short ? first_slab_units : size_classes[size_class].units;
   const bool has_guard = settings.is_hardened && may_guard_run();
-  Run run = find_run(cache, units + (has_guard ? 1 : 0), is_first);
+  Run run = is_first && !has_guard && !cache->is_private ? allocate_first_unit(&cache->lot, size_class)
+                                                         : find_run(cache, units + (has_guard ? 1 : 0));
   if (run.unit == 0) return nullptr;
   if (has_guard) {
     guarded_runs.fetch_add(1, std::memory_order_relaxed);
