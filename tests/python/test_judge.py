@@ -16,7 +16,7 @@ from heapwright.cli.judge import Wanted
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.replay import quick
-from heapwright.replay.quick import Tried
+from heapwright.replay.quick import Told, Tried
 from heapwright.replay.remedy import Remedy
 from test_advice import turned_over
 from test_explain import printed
@@ -185,14 +185,14 @@ def test_a_busy_machine_has_longer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_code_is_not_refuted_by_a_replay_that_lacks_the_time() -> None:
-    same = {"difference": 0.0, "relative_difference": 0.0, "verdict": "same", "resolution": 10.0}
+    same = Told(0.0, 0.0, 10.0, "same")
     for name, unchanged_ns, verdict in (
         ("small_vector:32@f", 49.0, "unknown"),
         ("small_vector:32@f", 51.0, "same"),
         ("MALLOC_ARENA_MAX=1", 49.0, "same"),
     ):
-        tried = Tried({"time_ns": {**same, "unchanged_ns": unchanged_ns}}, 1.0)
+        tried = Tried({"time_ns": same._replace(unchanged_ns=unchanged_ns)}, 1.0)
         (figure,) = judge._figures(tried, name, "glibc", 100)
         assert figure.verdict == verdict, (name, unchanged_ns)
-    slower = Tried({"time_ns": {**same, "verdict": "worse", "unchanged_ns": 24.0}}, 1.0)
+    slower = Tried({"time_ns": same._replace(verdict="worse", unchanged_ns=24.0)}, 1.0)
     assert judge._figures(slower, "arena@f", "glibc", 100)[0].verdict == "worse"

@@ -26,7 +26,7 @@ from heapwright.measure.verdict import SAME, UNKNOWN
 from heapwright.model import Trace
 from heapwright.model.wholeness import why_not_whole
 from heapwright.replay import candidates, changes, other_machine, plans, quick, settings
-from heapwright.replay.decision import FIGURES
+from heapwright.replay.figures import FIGURES
 from heapwright.replay.remedy import Remedy, of_row
 
 _MOST_TRIED = 4
@@ -188,22 +188,22 @@ def _figures(tried: quick.Tried, change: str, on: str, recorded_ns: int) -> list
         ReplayedFigure(
             _LABELS[key],
             "ns" if key == "time_ns" else "bytes",
-            record["difference"],
-            record["relative_difference"],
-            _verdict(record, "@" in change, recorded_ns),
+            told.difference,
+            told.relative_difference,
+            _verdict(told, "@" in change, recorded_ns),
             on,
-            record["resolution"] or 0.0,
+            told.resolution or 0.0,
         )
-        for key, record in tried.figures.items()
+        for key, told in tried.figures.items()
         if key == "time_ns" or not change.startswith("small_vector")
     ]
 
 
-def _verdict(record: Mapping[str, Any], is_change: bool, recorded_ns: int) -> str:
-    """The record's; that code gains no time is unknown where the replay lacks what it would spare: blocks
+def _verdict(told: quick.Told, is_change: bool, recorded_ns: int) -> str:
+    """The replay's; that code gains no time is unknown where the replay lacks what it would spare: blocks
     that a thread makes and frees again at once take next to no time in its loop."""
-    is_lacking = record.get("unchanged_ns", recorded_ns) < _MOSTLY_THERE * recorded_ns
-    return UNKNOWN if is_change and is_lacking and record["verdict"] == SAME else str(record["verdict"])
+    is_lacking = told.unchanged_ns is not None and told.unchanged_ns < _MOSTLY_THERE * recorded_ns
+    return UNKNOWN if is_change and is_lacking and told.verdict == SAME else told.verdict
 
 
 def _results_of(trace: Trace) -> Path:

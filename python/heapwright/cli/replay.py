@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -21,6 +21,7 @@ from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
 from heapwright.replay import candidates, changes, page, plans, show
+from heapwright.replay.figures import SCHEMA
 from heapwright.replay.session import Session, Settings
 
 PROGRAM = "heapwright-replay"
@@ -145,7 +146,7 @@ def replay(
     except MeasureError as error:
         raise InputError(str(error)) from None
     forms.show(
-        document,
+        {"schema": SCHEMA, **asdict(document)},
         lambda console: show.on_console(document, shown, console),
         lambda: show.as_markdown(document, shown),
         lambda: page.render(document, shown),

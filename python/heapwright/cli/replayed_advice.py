@@ -13,7 +13,7 @@ from heapwright.compare.replays.reading import ReplayFileError, read
 from heapwright.explain import site_names
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Trace
-from heapwright.replay.decision import FIGURES
+from heapwright.replay.figures import FIGURES
 
 
 def advised_changes(trace: Trace) -> list[str]:

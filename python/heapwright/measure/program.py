@@ -16,6 +16,9 @@ from typing import Any
 
 from heapwright.measure.errors import MeasureError
 
+# The JSON object that a measuring program writes.
+Output = dict[str, Any]
+
 
 class RunFailedError(Exception):
     """The program hung (code is None), crashed (below 0: the signal) or failed; line: the last it said."""
@@ -78,9 +81,7 @@ def _started(
         raise MeasureError(f"cannot start {command[0]}: {reason}{advice}") from None
 
 
-def run_for_document(
-    command: Sequence[str], environment: Mapping[str, str], limit_s: float
-) -> dict[str, Any]:
+def run_for_document(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> Output:
     """The JSON object that is all the program writes; RunFailedError.
 
     A library that is loaded with the program can end it early, or write among its words.
@@ -90,11 +91,11 @@ def run_for_document(
 
 def run_both_for_documents(
     starts: Sequence[tuple[Sequence[str], Mapping[str, str]]], limit_s: float
-) -> list[dict[str, Any] | RunFailedError]:
+) -> list[Output | RunFailedError]:
     """The same for a few commands with their environments that run at the same time."""
     processes: list[subprocess.Popen[str]] = []
     end_s = time.monotonic() + limit_s
-    found: list[dict[str, Any] | RunFailedError] = []
+    found: list[Output | RunFailedError] = []
     try:
         for command, environment in starts:
             processes.append(_started(command, environment, None))
@@ -110,11 +111,11 @@ def run_both_for_documents(
     return found
 
 
-def _document_of(text: str) -> dict[str, Any]:
+def _document_of(text: str) -> Output:
     if not text.strip():
         raise RunFailedError("ended early: exit code 0 without a result", 0)
     try:
-        document: dict[str, Any] = json.loads(text)
+        document: Output = json.loads(text)
     except ValueError:
         raise RunFailedError(f"its output is not a result: {_printable(text)}", 0) from None
     return document

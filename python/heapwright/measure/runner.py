@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.errors import MeasureError
 from heapwright.measure.experiment import Case, Experiment, Part
-from heapwright.measure.program import RunFailedError, run_for_document
+from heapwright.measure.program import Output, RunFailedError, run_for_document
 
 _NOT_PINNED = 4
 # What the program refuses whichever allocator serves it: bad input, too little memory.
@@ -47,7 +46,7 @@ class Arm:
 
     allocator: Allocator
     is_control: bool
-    runs: list[dict[str, Any]] = field(default_factory=list)
+    runs: list[Output] = field(default_factory=list)
     failure: str = ""
     minima: str = ""
 

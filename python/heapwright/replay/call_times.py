@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
 from heapwright.model.sites import Sites
-from heapwright.replay.site_differences import Sum, differing, named, relative_noise, total
+from heapwright.replay.result import CallSite, CallSites, FunctionTimes, SiteLatency, SizeTimes
+from heapwright.replay.site_differences import Sum, differing, place_of, relative_noise, total
 
 # This many calls must be slower than a percentile for it to be known.
 _LEAST_SLOWER = 10
 _PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
-Document = dict[str, Any]
 # Function and largest size.
 _Group = tuple[str, int]
 
@@ -31,9 +32,9 @@ class CallTimes:
 
     sites: dict[int, Sum] = field(default_factory=dict)
     # Of a site by function and size; fewer than 20 calls give no figures.
-    percentiles: dict[int, dict[_Group, Document]] = field(default_factory=dict)
-    functions: list[Document] = field(default_factory=list)
-    whole_functions: list[Document] = field(default_factory=list)
+    percentiles: dict[int, dict[_Group, Latency]] = field(default_factory=dict)
+    functions: list[SizeTimes] = field(default_factory=list)
+    whole_functions: list[FunctionTimes] = field(default_factory=list)
     longest_frees_ns: float = 0.0
 
     @property
@@ -42,9 +43,25 @@ class CallTimes:
         return total(self.sites)
 
 
-def read(
-    sums: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]
-) -> CallTimes:
+class Latency(NamedTuple):
+    """Percentiles of some calls; None: too few are slower."""
+
+    calls: int
+    p50_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+
+
+class Calls(NamedTuple):
+    """A candidate's call figures in the document; None: not measured. The reference has no sites."""
+
+    call_sites: CallSites | None = None
+    functions: Sequence[SizeTimes] | None = None
+    whole_functions: Sequence[FunctionTimes] | None = None
+    longest_frees_ns: float | None = None
+
+
+def read(sums: Output, runs: Sequence[Output], site_of_stack: Sequence[int]) -> CallTimes:
     """Parses the output of `heapwright-replay times`; the runs have the length of a tick. runs: not empty."""
     ns = median(float(run["ns_per_tick"]) for run in runs)
     found = CallTimes()
@@ -54,83 +71,70 @@ def read(
         found.sites[number] = Sum(before.pieces + calls, before.amount + ticks * ns)
     for group in sums["site_groups"]:
         of_site = found.percentiles.setdefault(group["site"], {})
-        of_site[group["function"], group["largest_bytes"]] = _percentiles(group, ns)
-    found.functions = [
-        {**_function(group, ns), "largest_bytes": group["largest_bytes"]} for group in sums["groups"]
-    ]
-    found.whole_functions = [_function(group, ns) for group in sums["functions"]]
+        of_site[group["function"], group["largest_bytes"]] = _latency_of(group, ns)
+    found.functions = [SizeTimes(*_times(group, ns), group["largest_bytes"]) for group in sums["groups"]]
+    found.whole_functions = [FunctionTimes(*_times(group, ns)) for group in sums["functions"]]
     found.longest_frees_ns = sums["longest_row_ticks"] * ns
     return found
 
 
-def _function(group: Mapping[str, Any], ns: float) -> Document:
-    known = _percentiles(group, ns)
-    return {
-        "function": group["function"],
-        "calls": known.pop("calls"),
-        "sum_ns": group["ticks"] * ns,
-        **known,
-        "max_ns": group["most_ticks"] * ns,
-    }
+def _times(
+    group: Output, ns: float
+) -> tuple[str, int, float, float | None, float | None, float | None, float]:
+    """The fields of FunctionTimes."""
+    calls, *percentiles = _latency_of(group, ns)
+    return group["function"], calls, group["ticks"] * ns, *percentiles, group["most_ticks"] * ns
 
 
-def _percentiles(group: Mapping[str, Any], ns: float) -> Document:
+def _latency_of(group: Output, ns: float) -> Latency:
     calls = int(group["calls"])
-    known = {
-        f"{name}_ns": group[f"{name}_ticks"] * ns if calls * (1 - share) >= _LEAST_SLOWER else None
+    known = (
+        group[f"{name}_ticks"] * ns if calls * (1 - share) >= _LEAST_SLOWER else None
         for name, share in _PERCENTILES
-    }
-    return {"calls": calls, **known}
+    )
+    return Latency(calls, *known)
 
 
-def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> Document:
+def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> CallSites:
     """own compared to the reference, and the sites that make the difference."""
     whole = own.ns - reference.ns
-    return {
-        "ns": own.ns,
-        "reference_ns": reference.ns,
-        "difference_ns": whole,
-        "noise_ns": relative_noise(reference.sites, control.sites) * max(reference.ns, own.ns),
-        "sites": [
-            {
-                **named(sites[one.number]),
-                "calls": one.own.pieces,
-                "ns": one.own.amount,
-                "reference_ns": one.reference.amount,
-                "difference_ns": one.difference,
-                "noise_ns": one.noise,
-                "share": one.difference / whole if whole else 0.0,
-                "latency": _latency(
+    return CallSites(
+        own.ns,
+        reference.ns,
+        difference_ns=whole,
+        noise_ns=relative_noise(reference.sites, control.sites) * max(reference.ns, own.ns),
+        sites=[
+            CallSite(
+                *place_of(sites[one.number]),
+                one.own.pieces,
+                one.own.amount,
+                one.reference.amount,
+                one.difference,
+                one.noise,
+                share=one.difference / whole if whole else 0.0,
+                latency=_latency(
                     own.percentiles.get(one.number, {}), reference.percentiles.get(one.number, {})
                 ),
-            }
+            )
             for one in differing(own.sites, reference.sites, control.sites)
         ],
-    }
+    )
 
 
-def _latency(own: Mapping[_Group, Document], reference: Mapping[_Group, Document]) -> list[Document]:
+def _latency(own: Mapping[_Group, Latency], reference: Mapping[_Group, Latency]) -> list[SiteLatency]:
     """A site's call kinds present in both; the largest part of its calls first."""
-    both = sorted((group for group in own if group in reference), key=lambda group: -own[group]["calls"])
-    return [
-        {
-            "function": function,
-            "largest_bytes": largest_bytes,
-            **own[function, largest_bytes],
-            **{f"reference_{key}": value for key, value in reference[function, largest_bytes].items()},
-        }
-        for function, largest_bytes in both
-    ]
+    both = sorted((group for group in own if group in reference), key=lambda group: -own[group].calls)
+    return [_both(*group, own[group], reference[group]) for group in both]
 
 
-NOTHING: Document = {"call_sites": None, "functions": None, "whole_functions": None, "longest_frees_ns": None}
+def _both(function: str, largest_bytes: int, own: Latency, other: Latency) -> SiteLatency:
+    percentiles = (own.p50_ns, own.p99_ns, own.p999_ns)
+    others = (other.p50_ns, other.p99_ns, other.p999_ns)
+    return SiteLatency(function, largest_bytes, own.calls, *percentiles, other.calls, *others)
 
 
-def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> list[Document]:
-    """The document's call figures for each candidate; None if it failed.
-
-    The reference has no sites. said: output of `heapwright-replay times` by the arm's index.
-    """
+def of_arms(arms: Sequence[Arm], said: Mapping[int, Output], sites: Sites) -> list[Calls]:
+    """Each candidate's call figures. said: output of `heapwright-replay times` by the arm's index."""
     found = {place: read(sums, arms[place].runs, sites.site_of_stack) for place, sums in said.items()}
     reference, control = found.get(0), found.get(1)
     result = []
@@ -138,14 +142,10 @@ def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> 
         if arm.is_control:
             continue
         own = found.get(place)
-        record = dict(NOTHING)
-        if own:
-            record |= {
-                "functions": own.functions,
-                "whole_functions": own.whole_functions,
-                "longest_frees_ns": own.longest_frees_ns,
-            }
+        by_site = None
         if place and own and reference and control:
-            record["call_sites"] = differences(own, reference, control, sites)
-        result.append(record)
+            by_site = differences(own, reference, control, sites)
+        result.append(
+            Calls(by_site, own.functions, own.whole_functions, own.longest_frees_ns) if own else Calls()
+        )
     return result

@@ -7,15 +7,17 @@ The changes and their effects are in src/replay/change.hpp.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from heapwright.measure.errors import MeasureError
+from heapwright.measure.program import Output
 from heapwright.model import Trace
 from heapwright.model.selectors import listed, selected, why_none
 from heapwright.model.sites import Site
+from heapwright.replay.result import Effect
 from heapwright.report import units
+from heapwright.report.declared import names_of
 
 # Another change follows; names of functions and libraries may also contain a +.
 _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@|trim:\d+(?:\+|$)|exit_policy(?:\+|$))")
@@ -122,31 +124,13 @@ def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
     return name, list(chosen.values())
 
 
-def as_records(change: Change, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One record per part. plan: heapwright-replay's output for the changed plan."""
+def effects(change: Change, plan: Output) -> list[Effect]:
+    """One per part. plan: heapwright-replay's output for the changed plan."""
+    counts = names_of(Effect)[3:]
     return [
-        {
-            "text": change.text,
-            "change": part.name,
-            "sites": list(part.sites),
-            **{key: int(plan[key][number]) for key in _COUNTS},
-        }
+        Effect(change.text, part.name, list(part.sites), *(int(plan[key][number]) for key in counts))
         for number, part in enumerate(change.parts)
     ]
-
-
-_COUNTS = (
-    "changed_blocks",
-    "changed_bytes",
-    "change_events",
-    "freed_by_others",
-    "moved_by_others",
-    "foreign_moves",
-    "never_freed",
-    "outlived",
-    "most_waiting_bytes",
-    "freed_by_caller",
-)
 
 
 _DONE = {
@@ -157,8 +141,8 @@ _DONE = {
 }
 
 
-def _about_events(record: Mapping[str, Any]) -> str:
-    count = record["change_events"]
+def _about_events(effect: Effect) -> str:
+    count = effect.change_events
     words = {
         "arena": f"the arena is reset {units.counted(count, 'time')}",
         "reserve": (
@@ -171,48 +155,46 @@ def _about_events(record: Mapping[str, Any]) -> str:
         ),
         "deferred_free": (
             f"{units.counted(count, 'run')} of frees handed to another thread, at most "
-            f"{units.size(record['most_waiting_bytes'])} waited"
+            f"{units.size(effect.most_waiting_bytes)} waited"
         ),
         "exit_policy": "the time to find what to free is not included",
         "trim": f"malloc_trim(0) is called {units.counted(count, 'time')}, by the thread that called last",
     }
-    return words.get(record["change"], "")
+    return words.get(effect.change, "")
 
 
-def _about_others(record: Mapping[str, Any]) -> str:
-    freed = units.counted(record["freed_by_others"], "block")
-    if record["change"] == "arena":
+def _about_others(effect: Effect) -> str:
+    freed = units.counted(effect.freed_by_others, "block")
+    if effect.change == "arena":
         return f"{freed} freed by another thread: their arena waits for its own thread"
     return f"{freed} left to the heap: freed by another thread"
 
 
-def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
+def note(effect: Effect, is_one_of_several: bool = False) -> str:
     """The effect of the change, or of its part, in one line."""
-    done = _DONE.get(record["change"], "changed")
-    blocks = (
-        "" if record["change"] == "trim" else f"{units.counted(record['changed_blocks'], 'block')} {done}"
-    )
-    parts = [blocks, _about_events(record)]
-    if record["freed_by_others"]:
-        parts.append(_about_others(record))
-    if record["moved_by_others"]:
-        moved = units.counted(record["moved_by_others"], "block")
+    done = _DONE.get(effect.change, "changed")
+    blocks = "" if effect.change == "trim" else f"{units.counted(effect.changed_blocks, 'block')} {done}"
+    parts = [blocks, _about_events(effect)]
+    if effect.freed_by_others:
+        parts.append(_about_others(effect))
+    if effect.moved_by_others:
+        moved = units.counted(effect.moved_by_others, "block")
         parts.append(f"{moved} left to the heap: reallocated by another thread")
-    if record["foreign_moves"]:
-        moves = units.counted(record["foreign_moves"], "realloc")
+    if effect.foreign_moves:
+        moves = units.counted(effect.foreign_moves, "realloc")
         parts.append(f"{moves} there of blocks from other sites, as recorded")
-    if record["outlived"]:
-        blocks = units.counted(record["outlived"], "block")
+    if effect.outlived:
+        blocks = units.counted(effect.outlived, "block")
         parts.append(f"{blocks} left to the heap: they outlive the phase")
-    if record["freed_by_caller"]:
-        blocks = units.counted(record["freed_by_caller"], "block")
+    if effect.freed_by_caller:
+        blocks = units.counted(effect.freed_by_caller, "block")
         parts.append(f"{blocks} freed by their own thread after all: too many waited, or it ended")
-    if record["never_freed"]:
-        parts.append(f"{units.counted(record['never_freed'], 'block')} never freed")
-    title = f"{record['text']} ({record['change']})" if is_one_of_several else record["text"]
+    if effect.never_freed:
+        parts.append(f"{units.counted(effect.never_freed, 'block')} never freed")
+    title = f"{effect.text} ({effect.change})" if is_one_of_several else effect.text
     return f"{title}: {', '.join(part for part in parts if part)}"
 
 
-def notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    texts = [record["text"] for record in records]
-    return [note(record, texts.count(record["text"]) > 1) for record in records]
+def notes(found: Sequence[Effect]) -> list[str]:
+    texts = [effect.text for effect in found]
+    return [note(effect, texts.count(effect.text) > 1) for effect in found]

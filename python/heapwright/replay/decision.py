@@ -16,16 +16,18 @@ would have counted. Memory that depends on a clock has to be on the same side at
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heapwright.measure import statistics
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
 from heapwright.measure.statistics import Summary
 from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE, Verdict, by_noise, side_of
 from heapwright.replay import changes
-from heapwright.replay.fidelity import Fidelity
+from heapwright.replay.figures import AT_THE_END, FIGURES, TAILS, Figure
+from heapwright.replay.result import Document, Fidelity, Judged, Outcome, TimeFidelity
 
 # A share of the reference's figure; less is no reason to change an allocator.
 LEAST_DIFFERENCE = 0.01
@@ -37,42 +39,13 @@ LEAST_TIMED_RUNS = 3
 MOST_LATE = 0.5
 # If the replay of the reference is off by more than this share, it does not stand for the recording.
 MOST_OFF = 0.2
-# The recording has the memory at its end, but not some time later.
-AT_THE_END = {"idle_bytes": "end_bytes"}
-
-
-class Figure(NamedTuple):
-    """A column of the decision table."""
-
-    key: str
-    label: str
-    unit: str
-    is_memory: bool
-    # Text for a candidate that has less of it.
-    less: str
-    is_shown: bool = True  # in the table of all candidates
-    has_gaps: bool = False  # of the runs with the program's gaps
-
-
-_AT_LOAD = "at the program's load"
-FIGURES = (
-    Figure("time_ns", "CPU time", "ns", False, "less time in the heap at full speed"),
-    Figure("peak_bytes", "peak", "bytes", True, "less memory at the peak"),
-    Figure("mean_bytes", "mean", "bytes", True, "less memory on average"),
-    Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
-    Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
-    Figure("p999_ns", "p99.9", "ns", False, "a shorter tail at full speed"),
-    Figure("gaps_time_ns", "time with gaps", "ns", False, f"less time in the heap {_AT_LOAD}", False, True),
-    Figure("gaps_p999_ns", "p99.9 with gaps", "ns", False, f"a shorter tail {_AT_LOAD}", False, True),
-)
-TAILS = ("p999_ns", "gaps_p999_ns")
 
 
 class Bounds(NamedTuple):
     """Memory runs of a candidate that returns memory at once, and never; empty: not run."""
 
-    at_once: Sequence[Mapping[str, Any]] = ()
-    never: Sequence[Mapping[str, Any]] = ()
+    at_once: Sequence[Output] = ()
+    never: Sequence[Output] = ()
 
 
 class Dry(NamedTuple):
@@ -82,7 +55,14 @@ class Dry(NamedTuple):
     range_ns: float = 0.0
 
 
-def late_share(run: Mapping[str, Any]) -> float:
+class CallsDifference(NamedTuple):
+    """The calls' own times compared to the reference's, of separate measurements."""
+
+    difference_ns: float
+    noise_ns: float
+
+
+def late_share(run: Output) -> float:
     """In a run with gaps: the share of calls that began late."""
     return min(1.0, float(run["late_calls"]) / max(float(run["calls"]), 1.0))
 
@@ -107,7 +87,7 @@ def is_far_off(truth: Fidelity, key: str) -> bool:
     return float(getattr(truth.errors, key)) > MOST_OFF * float(getattr(truth.recorded, key))
 
 
-def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
+def dry_of(runs: Sequence[Output]) -> Dry:
     times = [float(run["cpu_ns"]) for run in runs]
     return Dry(median(times), max(times) - min(times)) if times else Dry()
 
@@ -122,15 +102,15 @@ class Table:
         dry: Mapping[str, Dry],
         truth: Fidelity | None,
         bounds: Mapping[int, Bounds] | None = None,
-        time_truth: Mapping[str, Any] | None = None,
+        time_truth: TimeFidelity | None = None,
         gaps: Sequence[Arm] = (),
         gaps_error_ns: float | None = None,
-        calls: Mapping[int, Mapping[str, Any]] | None = None,
+        calls: Mapping[int, CallsDifference] | None = None,
         least_memory_runs: int = 2,
     ) -> None:
         """dry: by change, if its plan has other operations than the recording's, which is under "".
 
-        calls: by number, call_times.differences() of candidates with timed calls.
+        calls: by number, of candidates with timed calls.
 
         bounds: by number, of candidates that return memory by the clock. time_truth: time_fidelity.compare().
 
@@ -141,13 +121,13 @@ class Table:
         self._truth = truth
         self._bounds = bounds or {}
         self._calls = calls or {}
-        self._time_error_ns = float(time_truth["error_ns"]) if time_truth else None
-        self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
+        self._time_error_ns = time_truth.error_ns if time_truth else None
+        self._tail_factor = time_truth.tail_factor if time_truth else 1.0
         self._gaps_error_ns = gaps_error_ns
         self._memory, self._time, self._gaps = memory, time, gaps
         self._least_memory_runs = least_memory_runs
 
-    def figures_of(self, number: int) -> dict[str, Any]:
+    def figures_of(self, number: int) -> dict[str, Judged]:
         """The figures by key of the candidate with this number, without those not measured."""
         found = {}
         for figure in FIGURES:
@@ -164,17 +144,22 @@ class Table:
                 if agree:
                     error = self._range_ns(measured[number])
                 record = self._record(figure, own, reference, number == 0, error, agree)
-                if figure.is_memory and number:
-                    bounds = changes.memory_bounds(_change_of(measured[number]))
-                    record["verdict"] = _of_bounds(bounds, record["verdict"])
-                if number and self.is_far_off(figure):
-                    record["verdict"] = UNKNOWN
-                if figure.key == "time_ns" and changes.goes_by_the_clock(_change_of(measured[number])):
-                    record["verdict"] = UNKNOWN
-                if figure.has_gaps and number and not _keep_the_load(measured[0], measured[number]):
-                    record["verdict"] = UNKNOWN
+                record = replace(record, verdict=self._told(figure, record.verdict, measured, number))
                 found[figure.key] = self._bounded(figure, record, reference, error, number)
         return found
+
+    def _told(self, figure: Figure, verdict: str, measured: Sequence[Arm], number: int) -> str:
+        """The verdict of the runs, where the change, the replay and its load let them tell."""
+        change = _change_of(measured[number])
+        if figure.key == "time_ns" and changes.goes_by_the_clock(change):
+            return UNKNOWN
+        if not number:
+            return verdict
+        if self.is_far_off(figure):
+            return UNKNOWN
+        if figure.has_gaps and not _keep_the_load(measured[0], measured[number]):
+            return UNKNOWN
+        return _of_bounds(changes.memory_bounds(change), verdict) if figure.is_memory else verdict
 
     def _arms_of(self, figure: Figure) -> Sequence[Arm]:
         if figure.is_memory:
@@ -184,18 +169,18 @@ class Table:
     def _bounded(
         self,
         figure: Figure,
-        record: dict[str, Any],
+        record: Judged,
         reference: Summary | None,
         error: float,
         number: int,
-    ) -> dict[str, Any]:
+    ) -> Judged:
         """Adds its figures at both extremes of its clock: a verdict they do not share is unknown."""
         ends = self._bounds.get(number, Bounds()) if figure.is_memory else Bounds()
         # Waiting is the same in a replay; a mean does not depend on timing if the replay was paced.
         if figure.key in AT_THE_END or (figure.key == "mean_bytes" and ends.never):
             ends = Bounds()
         medians = [median(self._of_runs(figure, runs)) if runs and reference else None for runs in ends]
-        verdict = record["verdict"]
+        verdict = record.verdict
         if verdict != UNKNOWN and reference is not None:
             verdicts = {
                 side_of(value - reference.median, self._least(figure, reference, error))
@@ -204,7 +189,7 @@ class Table:
             }
             verdict = verdict if verdicts <= {verdict} else UNKNOWN
         at_once, never = (None if value is None else self._predicted(figure, value) for value in medians)
-        return {**record, "verdict": verdict, "at_once": at_once, "never": never}
+        return replace(record, verdict=verdict, at_once=at_once, never=never)
 
     def _values(self, figure: Figure, arm: Arm) -> list[float]:
         if arm.failure:
@@ -215,7 +200,7 @@ class Table:
         return self._of_runs(figure, arm.runs)
 
     @staticmethod
-    def _of_runs(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
+    def _of_runs(figure: Figure, runs: Sequence[Output]) -> list[float]:
         if figure.key == "peak_bytes":  # marks may miss it, but only they know the program's own mappings
             return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in runs]
         if figure.key == "gaps_time_ns":
@@ -234,31 +219,23 @@ class Table:
         is_reference: bool,
         error: float,
         is_certain: bool,
-    ) -> dict[str, Any]:
+    ) -> Judged:
         """is_certain: the accuracy of times need not be known."""
-        record: dict[str, Any] = {"value": self._predicted(figure, own.median), **asdict(own)}
-        del record["median"]
-        for key in ("low", "high"):
-            record[key] = self._predicted(figure, record[key])
+        value, low, high = (self._predicted(figure, one) for one in (own.median, own.low, own.high))
+        record = Judged(value, own.spread, low, high, own.noise, own.runs, 0.0, 0.0, None, UNKNOWN)
         if reference is None or is_reference:
-            return {
-                **record,
-                "difference": 0.0,
-                "relative_difference": 0.0,
-                "resolution": None,
-                "verdict": SAME if is_reference else UNKNOWN,
-            }
+            return replace(record, verdict=SAME) if is_reference else record
         # A time minus that of the dry run may be below 0.
         whole = self._predicted(figure, reference.median)
-        difference = record["value"] - whole
+        difference = value - whole
         found = self._verdict(figure, own, reference, error)
-        return {
-            **record,
-            "difference": difference,
-            "relative_difference": difference / whole if whole > 0 else 0.0,
-            "resolution": found.below,
-            "verdict": found.side if is_certain else self._known(figure, found.side),
-        }
+        return replace(
+            record,
+            difference=difference,
+            relative_difference=difference / whole if whole > 0 else 0.0,
+            resolution=found.below,
+            verdict=found.side if is_certain else self._known(figure, found.side),
+        )
 
     def _known(self, figure: Figure, verdict: str) -> str:
         error = self._gaps_error_ns if figure.has_gaps else self._time_error_ns
@@ -342,8 +319,8 @@ class Table:
         calls = self._calls.get(number)
         if reference is None or calls is None:
             return False
-        said_ns = float(calls["difference_ns"])
-        return abs(said_ns) > float(calls["noise_ns"]) and (said_ns < 0) == (own.median < reference.median)
+        said_ns = calls.difference_ns
+        return abs(said_ns) > calls.noise_ns and (said_ns < 0) == (own.median < reference.median)
 
     def _error(self, figure: Figure, arm: Arm) -> float:
         if figure.key == "time_ns":
@@ -355,21 +332,17 @@ class Table:
         return float(getattr(self._truth.errors, AT_THE_END.get(figure.key, figure.key)))
 
 
-def best_of(document: Mapping[str, Any], figure: Figure) -> Mapping[str, Any] | None:
+def best_of(document: Document, figure: Figure) -> Outcome | None:
     """The candidate with the least of it among those better than the reference."""
-    better = [
-        candidate
-        for candidate in document["candidates"]
-        if candidate["figures"].get(figure.key, {}).get("verdict") == BETTER
-    ]
-    return min(better, key=lambda c: float(c["figures"][figure.key]["value"]), default=None)
+    better = [one for one in document.candidates if one.has_verdict(figure.key, BETTER)]
+    return min(better, key=lambda one: one.figures[figure.key].value, default=None)
 
 
 # The figures that --search trades off.
 WEIGHED = ("time_ns", "peak_bytes", "mean_bytes", "p999_ns")
 
 
-def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def pareto_front(figures: Mapping[str, Mapping[str, Judged]]) -> list[str]:
     """The Pareto front: candidates that no other one beats or equals in all weighed figures.
 
     figures: as Table.figures_of, by name, the reference first; a candidate without all of them is left out.
@@ -377,9 +350,8 @@ def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
     candidates without any difference are left out.
     """
 
-    def weighed(record: Mapping[str, Any]) -> float:
-        is_known = record["verdict"] in (BETTER, WORSE)
-        return float(record["value"]) - (0.0 if is_known else float(record["difference"]))
+    def weighed(record: Judged) -> float:
+        return record.value - (0.0 if record.verdict in (BETTER, WORSE) else record.difference)
 
     points = {
         name: [weighed(found[key]) for key in WEIGHED]

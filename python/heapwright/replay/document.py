@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Builds the document from the results of the runs. fields.py describes its fields."""
+"""Builds the document from the results of the runs. result.py declares it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from heapwright.measure import machine
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
@@ -22,12 +22,26 @@ from heapwright.replay import (
     spread,
     time_fidelity,
 )
+from heapwright.replay.call_times import Calls
 from heapwright.replay.candidates import Candidate, Chosen, is_c_library
-from heapwright.replay.fields import PLAN, SCHEMA
+from heapwright.replay.result import (
+    Document,
+    Effect,
+    Fidelity,
+    Gaps,
+    Held,
+    Moments,
+    Outcome,
+    Plan,
+    RawFigures,
+    Runs,
+    Spread,
+    TimeFidelity,
+    Times,
+)
 from heapwright.report import units
-
-Document = dict[str, Any]
-_PLAN_KEYS = tuple(column.key for column in PLAN if column.key != "threads")
+from heapwright.report.columns import Record
+from heapwright.report.declared import names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +56,16 @@ class Measured:
     sites, by candidate; other_share: share of CPU time used by other work.
     """
 
-    plan: Mapping[str, Any]
-    changes: Sequence[Document]
+    plan: Output
+    changes: Sequence[Effect]
     memory: Sequence[Arm]
     bounds: Mapping[int, decision.Bounds]
     time: Sequence[Arm]
     gaps: Sequence[Arm]
     speed: float
-    dry: Mapping[str, Sequence[Document]]
-    calls: Sequence[Document]
-    held: Sequence[Document | None]
+    dry: Mapping[str, Sequence[Output]]
+    calls: Sequence[Calls]
+    held: Sequence[Held | None]
     recorded: time_fidelity.Recorded | None
     runs: int
     pace: float
@@ -75,66 +89,63 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         measured.bounds,
         time_truth,
         measured.gaps,
-        gaps["error_ns"] if gaps else None,
-        {number: said for number, own in enumerate(measured.calls) if (said := own["call_sites"])},
+        gaps.error_ns if gaps else None,
+        {
+            number: decision.CallsDifference(said.difference_ns, said.noise_ns)
+            for number, own in enumerate(measured.calls)
+            if (said := own.call_sites)
+        },
     )
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
-    return {
-        "schema": SCHEMA,
-        "trace": str(trace.path),
-        "program": trace.metadata.program,
-        "recording_start_unix_ns": trace.metadata.start_unix_ns,
-        "recorded_on": trace.metadata.allocator,
-        "machine": machine.describe(),
-        "notes": [*_notes(trace, chosen, measured, truth), *_time_notes(chosen, measured, time_truth)],
-        "plan": {
-            "threads": len(trace.threads),
-            **{key: int(plan[key]) if key in plan else None for key in _PLAN_KEYS},
-        },
-        "changes": list(measured.changes),
-        "pace": measured.pace,
-        "fidelity": _as_record(truth),
-        "time_fidelity": time_truth,
-        "gaps": gaps,
-        "dry_cpu_ns": table.dry.cpu_ns,
-        "dry_range_ns": table.dry.range_ns,
-        "reference": chosen.candidates[0].name,
-        "is_recorded": chosen.is_recorded,
-        "runs": measured.runs,
-        "moments": {
-            "time_ns": plan["mark_ns"],
-            "recorded_bytes": plan["recorded_bytes"] if truth else None,
-            "needed_bytes": plan["needed_bytes"],
-        },
-        "candidates": candidates,
-        "front": decision.pareto_front({c["name"]: c["figures"] for c in candidates}),
-    }
+    return Document(
+        trace=str(trace.path),
+        program=trace.metadata.program,
+        recording_start_unix_ns=trace.metadata.start_unix_ns,
+        recorded_on=trace.metadata.allocator,
+        machine=machine.describe(),
+        notes=[*_notes(trace, chosen, measured, truth), *_time_notes(chosen, measured, time_truth)],
+        plan=_plan(plan, len(trace.threads)),
+        changes=list(measured.changes),
+        pace=measured.pace,
+        fidelity=truth,
+        time_fidelity=time_truth,
+        gaps=gaps,
+        dry_cpu_ns=table.dry.cpu_ns,
+        dry_range_ns=table.dry.range_ns,
+        reference=chosen.candidates[0].name,
+        is_recorded=chosen.is_recorded,
+        runs=measured.runs,
+        moments=Moments(plan["mark_ns"], plan["recorded_bytes"] if truth else None, plan["needed_bytes"]),
+        candidates=candidates,
+        front=decision.pareto_front({one.name: one.figures for one in candidates}),
+    )
+
+
+def _plan(said: Output, threads: int) -> Plan:
+    known: Record = {key: int(said[key]) if key in said else None for key in names_of(Plan)[1:]}
+    return Plan(threads, **known)
 
 
 def _candidates(
-    trace: Trace, measured: Measured, table: decision.Table, truth: fidelity.Fidelity | None
-) -> list[Document]:
+    trace: Trace, measured: Measured, table: decision.Table, truth: Fidelity | None
+) -> list[Outcome]:
     not_run = [Arm(arm.allocator, arm.is_control) for arm in measured.time]
     orders = (measured.memory, measured.time, measured.gaps or not_run)
     all_runs = zip(*map(_without_control, orders), strict=True)
     return [
-        {
-            **_candidate(arm.allocator, trace.metadata),
-            "failure": failure,
-            "runs": {
-                "memory": _figures(arm.runs),
-                "time": _figures(other.runs),
-                "gaps": _figures(gaps.runs),
-            },
+        Outcome(
+            *_candidate(arm.allocator, trace.metadata),
+            failure,
+            runs=Runs(_figures(arm.runs), _figures(other.runs), _figures(gaps.runs)),
             # A run that did not finish gives no figures.
-            "figures": {} if failure and number else table.figures_of(number),
-            "resident_bytes": _over_time(arm, truth),
-            **measured.calls[number],
-            "memory_sites": measured.held[number],
-            "kernel": kernel.of_arms(*_both(measured, number)),
-            "measured": _spread(measured, number),
-        }
+            figures={} if failure and number else table.figures_of(number),
+            resident_bytes=_over_time(arm, truth),
+            memory_sites=measured.held[number],
+            kernel=kernel.of_arms(*_both(measured, number)),
+            measured=_spread(measured, number),
+            **measured.calls[number]._asdict(),
+        )
         for number, (arm, other, gaps) in enumerate(all_runs)
         for failure in [_failure_of(measured, arm, other, gaps)]
     ]
@@ -156,7 +167,7 @@ def _with_control(arms: Sequence[Arm], number: int) -> Arm:
     return replace(arm, runs=[*arm.runs, *again])
 
 
-def _spread(measured: Measured, number: int) -> Document:
+def _spread(measured: Measured, number: int) -> dict[str, Spread]:
     """A window's wall time includes that of earlier blocks; with a change blocks need other memory."""
     memory, time = _both(measured, number)
     change = getattr(memory.allocator, "change", "")
@@ -166,18 +177,19 @@ def _spread(measured: Measured, number: int) -> Document:
     return spread.of_arms(memory, time, () if measured.window_calls else dry, None if change else needed)
 
 
-def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
+def _fidelity(chosen: Chosen, measured: Measured) -> Fidelity | None:
     arm = measured.memory[0]
     if not chosen.is_recorded or not arm.runs:
         return None
     return fidelity.compare(measured.plan["mark_ns"], measured.plan["recorded_bytes"], _mean_of_runs(arm))
 
 
-def _time_fidelity(measured: Measured) -> Document | None:
-    replayed = measured.calls[0]["whole_functions"]
+def _time_fidelity(measured: Measured) -> TimeFidelity | None:
+    rows = measured.calls[0].whole_functions
     recorded = _recorded(measured)
-    if recorded is None or not replayed:
+    if recorded is None or not rows:
         return None
+    replayed = {one.function: Times(one.calls, one.sum_ns, one.p50_ns, one.p99_ns) for one in rows}
     return time_fidelity.compare(recorded.functions, replayed, recorded.off_ns)
 
 
@@ -187,15 +199,15 @@ def _recorded(measured: Measured) -> time_fidelity.Recorded | None:
     return measured.recorded and measured.recorded.without_clock(median(clocks) if clocks else 0.0)
 
 
-def _gaps(measured: Measured) -> Document | None:
-    recorded = _recorded(measured) or time_fidelity.Recorded([], 0, 0)
+def _gaps(measured: Measured) -> Gaps | None:
+    recorded = _recorded(measured) or time_fidelity.Recorded({}, 0, 0)
     program_ns = float(measured.plan.get("program_ns", 0))
     return own_load.describe(
         measured.gaps, measured.speed, program_ns, recorded.functions, recorded.preempted_ns
     )
 
 
-def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:
+def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: Fidelity | None) -> list[str]:
     """Notes that a reader needs before the figures."""
     notes, plan = list(chosen.notes), measured.plan
     if measured.window_calls:
@@ -226,7 +238,7 @@ def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fid
 _BUSY = 0.1
 
 
-def _time_notes(chosen: Chosen, measured: Measured, time_truth: Document | None) -> list[str]:
+def _time_notes(chosen: Chosen, measured: Measured, time_truth: TimeFidelity | None) -> list[str]:
     """How reliable the times are."""
     notes = [f"times by call site: {measured.untimed}"] if measured.untimed else []
     if time_truth is None and measured.runs >= decision.LEAST_TIMED_RUNS:
@@ -262,7 +274,7 @@ def _mean_of_runs(arm: Arm) -> list[float]:
     return [sum(values) / len(values) for values in zip(*(r["mark_bytes"] for r in arm.runs), strict=True)]
 
 
-def _over_time(arm: Arm, truth: fidelity.Fidelity | None) -> list[float]:
+def _over_time(arm: Arm, truth: Fidelity | None) -> list[float]:
     """The same plus the process's memory outside its heap, if known; empty after a failure."""
     if arm.failure or not arm.runs:
         return []
@@ -274,25 +286,14 @@ def _without_control(arms: Sequence[Arm]) -> list[Arm]:
     return [arm for arm in arms if not arm.is_control]
 
 
-def _candidate(allocator: object, metadata: Metadata) -> Document:
+def _candidate(allocator: object, metadata: Metadata) -> tuple[str, str, str, dict[str, str], str, str]:
+    """The first fields of Outcome."""
     assert isinstance(allocator, Candidate)
     brings_own = bool(metadata.allocator) and not is_c_library(metadata.allocator)
-    return {
-        **asdict(allocator),
-        "variables": dict(allocator.variables),
-        "command": allocator.command(metadata.started_as, brings_own),
-    }
+    command = allocator.command(metadata.started_as, brings_own)
+    own = allocator
+    return own.name, own.version, own.path, dict(own.variables), own.change, command
 
 
-def _figures(runs: Sequence[Mapping[str, Any]]) -> list[Document]:
+def _figures(runs: Sequence[Output]) -> list[RawFigures]:
     return [{key: value for key, value in run.items() if not isinstance(value, list)} for run in runs]
-
-
-def _as_record(truth: fidelity.Fidelity | None) -> Document | None:
-    return truth and {
-        "recorded": truth.recorded._asdict(),
-        "replayed": truth.replayed._asdict(),
-        "errors": truth.errors._asdict(),
-        "beside_heap_bytes": truth.beside_heap_bytes,
-        "relative_peak": truth.relative_peak,
-    }

@@ -11,35 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median_low
-from typing import NamedTuple
+
+from heapwright.replay.figures import KEYS
+from heapwright.replay.result import Curve, Fidelity
 
 # Of the replay process itself: libraries' data, stacks.
 _OWN_BYTES = 256 << 10
 # Of the range of the replay's memory: marks as low as this tell what the process has besides.
 _LOW = 0.1
-KEYS = ("peak_bytes", "mean_bytes", "end_bytes")
-
-
-class Curve(NamedTuple):
-    """Resident memory at moments."""
-
-    peak_bytes: float
-    mean_bytes: float
-    end_bytes: float
-
-
-class Fidelity(NamedTuple):
-    """recorded, replayed: of the process; errors: of the replay, in bytes."""
-
-    recorded: Curve
-    replayed: Curve
-    beside_heap_bytes: float
-    errors: Curve
-
-    @property
-    def relative_peak(self) -> float:
-        """The error of the peak as a share of the recorded peak; above 0: the replay has more."""
-        return (self.replayed.peak_bytes - self.recorded.peak_bytes) / max(self.recorded.peak_bytes, 1)
 
 
 def curve_of(times_ns: Sequence[float], values: Sequence[float]) -> Curve:
@@ -69,5 +48,6 @@ def compare(
     beside = max(_beside(recorded, replayed), -float(_OWN_BYTES))
     real = curve_of(times_ns, recorded)
     own = curve_of(times_ns, [value + beside for value in replayed])
-    errors = Curve(*(abs(a - b) for a, b in zip(real, own, strict=True)))
-    return Fidelity(real, own, beside, errors)
+    errors = Curve(*(abs(getattr(real, key) - getattr(own, key)) for key in KEYS))
+    relative = (own.peak_bytes - real.peak_bytes) / max(real.peak_bytes, 1)
+    return Fidelity(real, own, errors, beside, relative)

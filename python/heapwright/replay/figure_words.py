@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
-from heapwright.replay.decision import Figure
+from heapwright.replay.figures import Figure
+from heapwright.replay.result import Document, Outcome
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
@@ -24,23 +25,30 @@ def call_time(time_ns: float | None) -> str:
     return units.number(time_ns, "ns")
 
 
-def _written(figure: Figure, record: Record) -> str:
+def _written(figure: Figure, candidate: Outcome, is_reference: bool) -> str:
     """41.2 MiB −12 %; = if there is no difference, ? if not known; of a time ± what cannot be told."""
-    found = record["figures"].get(figure.key)
+    found = candidate.figures.get(figure.key)
     if found is None:
-        return str(record["failure"]).split(":")[0] or "–"
-    text = units.number(found["value"], figure.unit)
-    if record["is_reference"]:
+        return candidate.failure.split(":")[0] or "–"
+    text = units.number(found.value, figure.unit)
+    if is_reference:
         return text
-    if found["verdict"] in (BETTER, WORSE):
-        return f"{text} {units.signed_percent(found['relative_difference'])}"
-    if (
-        found["verdict"] == SAME and figure.key in _TIMES and found.get("resolution")
-    ):  # older documents have none
-        return f"{text} ±{units.number(found['resolution'], figure.unit)}"
-    return f"{text} {_MARKS[found['verdict']]}"
+    if found.verdict in (BETTER, WORSE):
+        return f"{text} {units.signed_percent(found.relative_difference)}"
+    if found.verdict == SAME and figure.key in _TIMES and found.resolution:
+        return f"{text} ±{units.number(found.resolution, figure.unit)}"
+    return f"{text} {_MARKS[found.verdict]}"
+
+
+def rows(document: Document) -> list[Record]:
+    """A row for each candidate, for column()."""
+    return [{"candidate": one, "is_reference": one.name == document.reference} for one in document.candidates]
 
 
 def column(figure: Figure, label: str = "") -> Column:
-    """Marks the cells of a table whose rows are candidates with is_reference."""
-    return Column(figure.key, WORD, label or figure.label, text=lambda record, _: _written(figure, record))
+    """A figure of each candidate with its mark."""
+
+    def text(row: Record, _: Record) -> str:
+        return _written(figure, row["candidate"], row["is_reference"])
+
+    return Column(figure.key, WORD, label or figure.label, text=text)

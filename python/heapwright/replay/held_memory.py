@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
 from heapwright.model.sites import Sites
-from heapwright.replay.site_differences import Sum, differing, named, total
-
-Document = dict[str, Any]
+from heapwright.replay.result import Held, HeldSite
+from heapwright.replay.site_differences import Sum, differing, place_of, total
 
 
 @dataclass(slots=True)
-class Held:
+class Memory:
     """One candidate's memory: pages by site, and all resident memory."""
 
     sites: dict[int, Sum] = field(default_factory=dict)
@@ -39,9 +38,9 @@ def peak_mark(arms: Sequence[Arm]) -> int | None:
     return max(range(len(values)), key=values.__getitem__) if values else None
 
 
-def read(said: Mapping[str, Any], site_of_stack: Sequence[int]) -> Held:
+def read(said: Output, site_of_stack: Sequence[int]) -> Memory:
     """Parses the output of `heapwright-replay run PLAN held`."""
-    found = Held(resident_bytes=float(said["resident_bytes"]))
+    found = Memory(resident_bytes=float(said["resident_bytes"]))
     rows = zip(said["stacks"], said["stack_blocks"], said["stack_bytes"], strict=True)
     for stack, blocks, size in rows:
         number = site_of_stack[stack] if stack < len(site_of_stack) else 0
@@ -51,12 +50,12 @@ def read(said: Mapping[str, Any], site_of_stack: Sequence[int]) -> Held:
 
 
 def of_arms(
-    arms: Sequence[Arm], said: Mapping[int, Document], time_ns: float, sites: Sites
-) -> list[Document | None]:
+    arms: Sequence[Arm], said: Mapping[int, Output], time_ns: float, sites: Sites
+) -> list[Held | None]:
     """One per candidate, None for the reference or if it failed; said: by the arm's index."""
     found = {place: read(held, sites.site_of_stack) for place, held in said.items()}
     reference, control = found.get(0), found.get(1)
-    result: list[Document | None] = []
+    result: list[Held | None] = []
     for place, arm in enumerate(arms):
         if arm.is_control:
             continue
@@ -68,26 +67,26 @@ def of_arms(
     return result
 
 
-def _differences(own: Held, reference: Held, control: Held, time_ns: float, sites: Sites) -> Document:
+def _differences(own: Memory, reference: Memory, control: Memory, time_ns: float, sites: Sites) -> Held:
     whole = own.resident_bytes - reference.resident_bytes
-    return {
-        "time_ns": time_ns,
-        "bytes": own.resident_bytes,
-        "reference_bytes": reference.resident_bytes,
-        "difference_bytes": whole,
-        "noise_bytes": abs(reference.resident_bytes - control.resident_bytes),
-        "unowned_bytes": own.unowned_bytes,
-        "unowned_difference_bytes": own.unowned_bytes - reference.unowned_bytes,
-        "sites": [
-            {
-                **named(sites[one.number]),
-                "blocks": one.own.pieces,
-                "bytes": one.own.amount,
-                "reference_bytes": one.reference.amount,
-                "difference_bytes": one.difference,
-                "noise_bytes": one.noise,
-                "share": one.difference / whole if whole else 0.0,
-            }
+    return Held(
+        time_ns,
+        own.resident_bytes,
+        reference.resident_bytes,
+        difference_bytes=whole,
+        noise_bytes=abs(reference.resident_bytes - control.resident_bytes),
+        unowned_bytes=own.unowned_bytes,
+        unowned_difference_bytes=own.unowned_bytes - reference.unowned_bytes,
+        sites=[
+            HeldSite(
+                *place_of(sites[one.number]),
+                one.own.pieces,
+                one.own.amount,
+                one.reference.amount,
+                one.difference,
+                one.noise,
+                share=one.difference / whole if whole else 0.0,
+            )
             for one in differing(own.sites, reference.sites, control.sites)
         ],
-    }
+    )

@@ -3,59 +3,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
-from typing import Any
 
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
+from heapwright.replay.result import Counted, Document, Kernel, Outcome, SystemCall
 
-Document = dict[str, Any]
 _CALLS, _NS = "_calls", "_ns"
 # A sentence takes a difference of this many calls, and of this factor.
 _WORTH_CALLS = 1000
 _WORTH_FACTOR = 2
 
 
-def of_arms(memory: Arm, time: Arm) -> Document | None:
+def of_arms(memory: Arm, time: Arm) -> Kernel | None:
     """None after a failure. Faults and system calls are from recorded order, where they hardly vary."""
     if memory.failure or time.failure or not memory.runs or not time.runs:
         return None
-    return {
-        "faults": _counted(memory.runs, "faults"),
-        "voluntary_switches": _counted(time.runs, "voluntary_switches"),
-        "involuntary_switches": _counted(time.runs, "involuntary_switches"),
-        "system_calls": _system_calls(memory.runs),
-    }
+    return Kernel(
+        _counted(memory.runs, "faults"),
+        _counted(time.runs, "voluntary_switches"),
+        _counted(time.runs, "involuntary_switches"),
+        _system_calls(memory.runs),
+    )
 
 
-def _counted(runs: Sequence[Mapping[str, Any]], key: str) -> Document:
+def _counted(runs: Sequence[Output], key: str) -> Counted:
     values = [run[key] for run in runs]
-    return {"median": median(values), "low": min(values), "high": max(values)}
+    return Counted(median(values), min(values), max(values))
 
 
-def _system_calls(runs: Sequence[Mapping[str, Any]]) -> Document | None:
+def _system_calls(runs: Sequence[Output]) -> dict[str, SystemCall] | None:
     """By kind; None if the kernel could not report them."""
     kinds = [key.removesuffix(_CALLS) for key in runs[0] if key.endswith(_CALLS)]
     if not kinds:
         return None
-    return {
-        kind: {"calls": _counted(runs, kind + _CALLS), "ns": _counted(runs, kind + _NS)} for kind in kinds
-    }
+    return {kind: SystemCall(_counted(runs, kind + _CALLS), _counted(runs, kind + _NS)) for kind in kinds}
 
 
-def total(kernel: Mapping[str, Any] | None, of: str = "calls") -> float | None:
+def total(kernel: Kernel | None, of: str = "calls") -> float | None:
     """All system calls of a candidate, or their time; None if not known."""
-    if not kernel or kernel["system_calls"] is None:
+    if not kernel or kernel.system_calls is None:
         return None
-    return float(sum(kind[of]["median"] for kind in kernel["system_calls"].values()))
+    return float(sum(getattr(kind, of).median for kind in kernel.system_calls.values()))
 
 
-def stand_out(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def stand_out(document: Document) -> list[Outcome]:
     """Candidates that make many more or fewer system calls than the reference."""
-    reference = total(document["candidates"][0]["kernel"])
+    reference = total(document.candidates[0].kernel)
     found = []
-    for candidate in document["candidates"][1:]:
-        own = total(candidate["kernel"])
+    for candidate in document.candidates[1:]:
+        own = total(candidate.kernel)
         if own is None or reference is None:
             continue
         is_far = max(own, reference) >= _WORTH_FACTOR * min(own, reference)
@@ -64,7 +62,7 @@ def stand_out(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def most_of(kernel: Mapping[str, Any]) -> str:
+def most_of(kernel: Kernel) -> str:
     """The most frequent kind."""
-    calls: Mapping[str, Mapping[str, Any]] = kernel["system_calls"]
-    return max(calls, key=lambda kind: float(calls[kind]["calls"]["median"]))
+    calls = kernel.system_calls or {}
+    return max(calls, key=lambda kind: calls[kind].calls.median)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from heapwright.replay import kernel
 from heapwright.replay.details import Detail
+from heapwright.replay.result import Counted, Document, Kernel, Outcome
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
@@ -23,67 +23,64 @@ COLUMNS = (
 )
 
 
-def rows(document: Mapping[str, Any]) -> list[Record]:
+def rows(document: Document) -> list[Record]:
     """Kinds, the candidates side by side, for COLUMNS, without unused kinds."""
     found = [
-        {"kind": kind, "candidate": candidate["name"], "calls": calls, "ns": ns}
-        for candidate in document["candidates"]
-        if candidate["kernel"]
-        for kind, calls, ns in _kinds(candidate["kernel"])
+        {"kind": kind, "candidate": candidate.name, "calls": calls, "ns": ns}
+        for candidate in document.candidates
+        if candidate.kernel
+        for kind, calls, ns in _kinds(candidate.kernel)
     ]
     asked = list(dict.fromkeys(row["kind"] for row in found))
     asked = [kind for kind in asked if any(row["calls"] for row in found if row["kind"] == kind)]
     return sorted((row for row in found if row["kind"] in asked), key=lambda row: asked.index(row["kind"]))
 
 
-def detail(document: Mapping[str, Any]) -> Detail:
+def detail(document: Document) -> Detail:
     """By kind."""
     about = "Page faults, switches and system calls of the heap calls, median of the runs:"
     return Detail(about, COLUMNS, rows(document), ("kind",), lambda row: str(row["kind"]))
 
 
-def _kinds(asked: Mapping[str, Any]) -> Iterator[tuple[str, float, float | None]]:
-    for kind, sums in (asked["system_calls"] or {}).items():
-        yield kind, sums["calls"]["median"], sums["ns"]["median"]
-    yield "page faults", asked["faults"]["median"], None
+def _kinds(asked: Kernel) -> Iterator[tuple[str, float, float | None]]:
+    for kind, sums in (asked.system_calls or {}).items():
+        yield kind, sums.calls.median, sums.ns.median
+    yield "page faults", asked.faults.median, None
     for key, label in _SWITCHES.items():
-        yield label, asked[key]["median"], None
+        yield label, getattr(asked, key).median, None
 
 
-def spreads(
-    document: Mapping[str, Any],
-) -> Iterator[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]]:
+def spreads(document: Document) -> Iterator[tuple[str, str, Callable[[Outcome], Counted | None]]]:
     """Label, unit and reader of each figure with median, minimum and maximum."""
-    known = [candidate["kernel"] for candidate in document["candidates"] if candidate["kernel"]]
+    known = [candidate.kernel for candidate in document.candidates if candidate.kernel]
     yield "page faults", "count", partial(_figure, "faults")
     for key, label in _SWITCHES.items():
         yield label, "count", partial(_figure, key)
-    kinds = dict.fromkeys(kind for asked in known for kind in asked["system_calls"] or ())
-    for kind in kinds:
-        for key, unit, more in (("calls", "count", "calls"), ("ns", "ns", "time")):
-            yield f"{kind} {more}", unit, partial(_of_kind, kind, key)
+    for kind in dict.fromkeys(kind for asked in known for kind in asked.system_calls or ()):
+        yield f"{kind} calls", "count", partial(_of_kind, kind, "calls")
+        yield f"{kind} time", "ns", partial(_of_kind, kind, "ns")
 
 
-def _figure(key: str, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
-    return dict(candidate["kernel"][key]) if candidate["kernel"] else None
+def _figure(key: str, candidate: Outcome) -> Counted | None:
+    return getattr(candidate.kernel, key, None)
 
 
-def _of_kind(kind: str, key: str, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = (candidate["kernel"] or {}).get("system_calls") or {}
-    return dict(found[kind][key]) if kind in found else None
+def _of_kind(kind: str, key: str, candidate: Outcome) -> Counted | None:
+    calls = candidate.kernel and candidate.kernel.system_calls
+    return getattr(calls.get(kind), key, None) if calls else None
 
 
-def about(document: Mapping[str, Any]) -> list[str]:
+def about(document: Document) -> list[str]:
     """One line, if a candidate makes many more or fewer system calls than the reference."""
     found = kernel.stand_out(document)[:_MOST_NAMED]
     if not found:
         return []
-    named = [document["candidates"][0], *found]
+    named = [document.candidates[0], *found]
     return [f"System calls of the heap calls: {', '.join(map(_said, named))}."]
 
 
-def _said(candidate: Mapping[str, Any]) -> str:
-    asked = candidate["kernel"]
+def _said(candidate: Outcome) -> str:
+    asked = candidate.kernel
     calls, ns = kernel.total(asked), kernel.total(asked, "ns")
-    mostly = f", mostly {kernel.most_of(asked)}" if calls else ""
-    return f"{candidate['name']} {units.number(calls, 'count')} ({units.number(ns, 'ns')}{mostly})"
+    mostly = f", mostly {kernel.most_of(asked)}" if asked and calls else ""
+    return f"{candidate.name} {units.number(calls, 'count')} ({units.number(ns, 'ns')}{mostly})"

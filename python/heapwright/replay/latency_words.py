@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 from heapwright.replay import site_words
 from heapwright.replay.details import Detail
 from heapwright.replay.figure_words import call_time
+from heapwright.replay.result import Document, SiteLatency
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
@@ -29,18 +29,18 @@ COLUMNS = (
 )
 
 
-def rows(document: Mapping[str, Any]) -> list[Record]:
+def rows(document: Document) -> list[Record]:
     """Functions and sizes side by side, for COLUMNS, without those with too few calls for a percentile."""
     found = [
-        {**group, "candidate": candidate["name"]}
-        for candidate in document["candidates"]
-        for group in candidate["functions"] or ()
-        if group["p50_ns"] is not None
+        {**asdict(group), "candidate": candidate.name}
+        for candidate in document.candidates
+        for group in candidate.functions or ()
+        if group.p50_ns is not None
     ]
     return sorted(found, key=lambda row: (row["function"], row["largest_bytes"]))
 
 
-def detail(document: Mapping[str, Any]) -> Detail:
+def detail(document: Document) -> Detail:
     """By function and size."""
     about = "Latency by function and size, for 20 calls or more; –: too few calls for the percentile:"
     return Detail(about, COLUMNS, rows(document), ("function", "largest_bytes"), _heading)
@@ -53,31 +53,32 @@ def _heading(row: Record) -> str:
 # The kinds of a site with most calls; all are in --json.
 MOST_GROUPS = 6
 SITE_COLUMNS = (Column("site", WORD, "call site"), *COLUMNS[:-1])
-_REFERENCE = "reference_"
+_FIGURES = ("calls", "p50_ns", "p99_ns", "p999_ns")
 
 
-def site_rows(document: Mapping[str, Any], limit: int) -> list[Record]:
+def site_rows(document: Document, limit: int) -> list[Record]:
     """The call sites of the reference and of the shown candidate, side by side."""
     best = site_words.fastest(document)
-    found = best["call_sites"] if best else None
+    found = best.call_sites if best else None
     if not best or not found:
         return []
     return [
         row
-        for site in found["sites"][:limit]
-        for group in site["latency"][:MOST_GROUPS]
-        for row in _both(site["name"], group, str(document["reference"]), str(best["name"]))
+        for site in found.sites[:limit]
+        for group in site.latency[:MOST_GROUPS]
+        for row in _both(site.name, group, document.reference, best.name)
     ]
 
 
-def _both(site: str, group: Mapping[str, Any], reference: str, best: str) -> list[Record]:
-    own = {key: value for key, value in group.items() if not key.startswith(_REFERENCE)}
-    other = {key.removeprefix(_REFERENCE): group[key] for key in group if key.startswith(_REFERENCE)}
-    shared = {"site": site, "function": group["function"], "largest_bytes": group["largest_bytes"]}
-    return [{**shared, **other, "candidate": reference}, {**own, **shared, "candidate": best}]
+def _both(site: str, group: SiteLatency, reference: str, best: str) -> list[Record]:
+    shared = {"site": site, "function": group.function, "largest_bytes": group.largest_bytes}
+    return [
+        {**shared, **{key: getattr(group, whose + key) for key in _FIGURES}, "candidate": name}
+        for whose, name in (("reference_", reference), ("", best))
+    ]
 
 
-def site_detail(document: Mapping[str, Any], limit: int) -> Detail:
+def site_detail(document: Document, limit: int) -> Detail:
     """By call site, function and size."""
     about = "Latency of calls at these call sites, and of the releases of their blocks:"
     grouped = ("site", "function", "largest_bytes")

@@ -3,32 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from heapwright.measure.verdict import BETTER, WORSE
-from heapwright.replay import kernel_words, latency_words, own_load, show, site_words, spread
-from heapwright.replay.decision import FIGURES, best_of
+from heapwright.replay import figure_words, kernel_words, latency_words, own_load, show, site_words, spread
+from heapwright.replay.decision import best_of
 from heapwright.replay.details import Detail
+from heapwright.replay.figures import FIGURES
+from heapwright.replay.result import Document
 from heapwright.report import chart, html, units
 from heapwright.report.columns import Column, Record
 from heapwright.report.markup import Child, Markup, joined, tag
 
-Document = Mapping[str, Any]
 _OWN_STYLE = Path(__file__).parent / "page.css"
 _MOST_LINES = 6  # more are indistinguishable
 
 
 def render(document: Document, shown: show.Shown) -> str:
     """The whole page as text."""
-    program = document["program"].rsplit("/", 1)[-1] or "a program"
+    program = document.program.rsplit("/", 1)[-1] or "a program"
     return html.page(f"{program} replayed – heapwright", _OWN_STYLE, _body(document, shown))
 
 
 def _body(document: Document, shown: show.Shown) -> list[Markup]:
     answer, *others = show.verdict(document)
-    who = tag("p", tag("b", document["program"]), f"   recorded on {document['recorded_on']}", class_="who")
+    who = tag("p", tag("b", document.program), f"   recorded on {document.recorded_on}", class_="who")
     return [
         tag("header", who),
         tag("h1", answer),
@@ -51,14 +51,14 @@ def _section(title: str, *children: Child) -> Markup:
 
 
 def _verdict_class(row: Record, column: Column) -> str:
-    found = row["figures"].get(column.key)
-    verdict = found.get("verdict") if found and not row["is_reference"] else None
-    return {BETTER: "better", WORSE: "worse"}.get(verdict or "", "")
+    found = row["candidate"].figures.get(column.key)
+    is_judged = found and not row["is_reference"]
+    return {BETTER: "better", WORSE: "worse"}.get(found.verdict, "") if is_judged else ""
 
 
 def _decision(document: Document) -> Markup:
     return joined(
-        html.table(show.COLUMNS, show.rows(document), _verdict_class),
+        html.table(show.COLUMNS, figure_words.rows(document), _verdict_class),
         tag("p", "=: no difference beyond the noise and the error below.", class_="note"),
     )
 
@@ -70,19 +70,19 @@ def _own_load(document: Document) -> list[Markup]:
 
 def _lines(document: Document) -> list[tuple[str, Sequence[float]]]:
     """The recording, the reference, the best, then the others in order."""
-    recorded = document["moments"]["recorded_bytes"]
+    recorded = document.moments.recorded_bytes
     first = [("recorded", recorded)] if recorded else []
-    measured = [c for c in document["candidates"] if c["resident_bytes"]]
-    best = [found["name"] for figure in FIGURES[:2] if (found := best_of(document, figure))]
-    measured.sort(key=lambda c: (c["name"] != document["reference"], c["name"] not in best))
-    return [*first, *((c["name"], c["resident_bytes"]) for c in measured[:_MOST_LINES])]
+    measured = [one for one in document.candidates if one.resident_bytes]
+    best = [found.name for figure in FIGURES[:2] if (found := best_of(document, figure))]
+    measured.sort(key=lambda one: (one.name != document.reference, one.name not in best))
+    return [*first, *((one.name, one.resident_bytes) for one in measured[:_MOST_LINES])]
 
 
 def _memory(document: Document) -> list[Markup]:
-    times, lines = document["moments"]["time_ns"], _lines(document)
+    times, lines = document.moments.time_ns, _lines(document)
     if len(times) < 2 or not lines:
         return []
-    left_out = sum(1 for c in document["candidates"] if c["resident_bytes"]) - _MOST_LINES
+    left_out = sum(1 for one in document.candidates if one.resident_bytes) - _MOST_LINES
     rest = f"; {left_out} more in the table above" if left_out > 0 else ""
     return [
         _section(
@@ -157,6 +157,6 @@ def _spread(document: Document) -> list[Markup]:
 
 
 def _machine(document: Document) -> str:
-    machine = document["machine"]
+    machine = document.machine
     memory = units.size(machine["memory_bytes"])
-    return f"{document['runs']} runs of each, on {machine['cpu']}, {machine['cpus']} CPUs, {memory}."
+    return f"{document.runs} runs of each, on {machine['cpu']}, {machine['cpus']} CPUs, {memory}."

@@ -7,14 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from heapwright.measure.errors import MeasureError
-from heapwright.measure.program import RunFailedError, run_for_document
+from heapwright.measure.program import Output, RunFailedError, run_for_document
 from heapwright.model import Trace
 from heapwright.replay import changes
 from heapwright.replay.candidates import Candidate
 from heapwright.replay.changes import Change
+from heapwright.replay.result import Effect
 
 # Upper bound of the bytes of a plan's operations, call stacks and turns.
 PAGE_BYTES = 4096  # of src/figures/process_figures.hpp
@@ -24,7 +24,7 @@ _LIMIT_S = 24 * 3600.0
 
 
 class Maker:
-    """paths: of the plans, by the change's text; records: what became of the changes.
+    """paths: of the plans, by the change's text; effects: of the changes.
 
     longer: the changes whose plans have other operations than the recording's.
     """
@@ -46,10 +46,10 @@ class Maker:
         self._environment = candidate.environment() | {"LD_PRELOAD": ""}
         self._folder = folder
         self.paths: dict[str, Path] = {}
-        self.records: list[dict[str, Any]] = []
+        self.effects: list[Effect] = []
         self.longer: list[str] = []
 
-    def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
+    def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> Output:
         """heapwright-replay's output for the plan without a change and its needs. MeasureError."""
         step("making the plan")
         plan = self._plan("")
@@ -64,16 +64,16 @@ class Maker:
                 plan_so = self._plan(change.text, change.words, str(stacks))
             except MeasureError as error:
                 raise MeasureError(f"--change {change.text}: {error}") from None
-            self.records += changes.as_records(change, plan_so)
+            self.effects += changes.effects(change, plan_so)
             if plan_so["operations"] != plan["operations"]:
                 self.longer.append(change.text)
         return plan
 
-    def _plan(self, change: str, *words: str) -> dict[str, Any]:
+    def _plan(self, change: str, *words: str) -> Output:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
         return self._said(self._step, str(self._trace.path), str(path), str(self._calls), *words)
 
-    def _said(self, *words: str) -> dict[str, Any]:
+    def _said(self, *words: str) -> Output:
         try:
             return run_for_document([str(self._program), *words], self._environment, _LIMIT_S)
         except RunFailedError as failure:

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heapwright.measure import statistics
 from heapwright.measure.own_folder import own_folder
-from heapwright.measure.program import RunFailedError, run_both_for_documents, run_for_document
+from heapwright.measure.program import Output, RunFailedError, run_both_for_documents, run_for_document
 from heapwright.measure.runner import Arm
 from heapwright.measure.verdict import UNKNOWN, side_of
 from heapwright.model import Trace
@@ -29,6 +29,8 @@ from heapwright.model.readings import reading_at
 from heapwright.replay import clocks, decision, fidelity, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
+from heapwright.replay.figures import FIGURES
+from heapwright.replay.result import Fidelity, Judged
 
 LIMIT_S = 10.0
 # On a busy machine everything takes longer: the same is tried in up to so many times the limit.
@@ -52,18 +54,27 @@ _CLEAR = 1.0
 _AT_ONCE = 2
 _KEYS = ("time_ns", "peak_bytes", "mean_bytes", "end_bytes")
 
-Document = dict[str, Any]
 # The part done, and the whole.
 Progress = Callable[[int, int], object]
 
 
+class Told(NamedTuple):
+    """A figure compared to the reference's, as result.Judged; unchanged_ns: of a time, without the change."""
+
+    difference: float
+    relative_difference: float
+    resolution: float | None
+    verdict: str
+    unchanged_ns: float | None = None
+
+
 class Tried(NamedTuple):
-    """figures: records as decision.Table's by key, and "then_bytes": at the asked moment; empty: not in time.
+    """figures: by the key of decision.Table's, and "then_bytes": at the asked moment; empty: not in time.
 
     timed_share: the part of the calls that times are of; their differences are for all calls.
     """
 
-    figures: Mapping[str, Document]
+    figures: Mapping[str, Told]
     timed_share: float
 
 
@@ -125,7 +136,7 @@ class Quick:
         return list(dict.fromkeys(["", *(candidate.change for candidate in self._candidates)]))
 
     def _run(self, folder: Path) -> dict[str, Tried]:
-        made: dict[str, Document] = {}
+        made: dict[str, Output] = {}
         memory: list[Arm] = []
         rest = iter(self._candidates)
         until_s = self._limit_s  # the first ones, without which the others tell nothing, may take all of it
@@ -140,8 +151,8 @@ class Quick:
         return self._judged(made[""], memory, *self._timed_part(folder, made, memory))
 
     def _timed_part(
-        self, folder: Path, made: Mapping[str, Document], memory: Sequence[Arm]
-    ) -> tuple[list[Arm], dict[str, list[Document]], float]:
+        self, folder: Path, made: Mapping[str, Output], memory: Sequence[Arm]
+    ) -> tuple[list[Arm], dict[str, list[Output]], float]:
         """The runs, dry ones, and the part of the recording's calls that they are of."""
         kept = [one for one, arm in zip(self._candidates, memory, strict=True) if arm.runs]
         operations = float(made[""]["operations"])
@@ -188,7 +199,7 @@ class Quick:
 
     def _plans(
         self, folder: Path, name: str, calls: int, texts: Sequence[str], until_s: float
-    ) -> dict[str, Document]:
+    ) -> dict[str, Output]:
         """heapwright-replay's output for each plan by its change; without refused or late ones."""
         environment = self._candidates[0].environment() | {"LD_PRELOAD": ""}
         starts = []
@@ -211,7 +222,7 @@ class Quick:
     # Runs.
 
     def _memory(
-        self, folder: Path, both: Sequence[Candidate], made: Mapping[str, Document], until_s: float
+        self, folder: Path, both: Sequence[Candidate], made: Mapping[str, Output], until_s: float
     ) -> list[Arm]:
         """Of a few candidates, at the same time; no runs without a plan."""
         candidates = [one for one in both if one.change in made]
@@ -229,14 +240,14 @@ class Quick:
         return [Arm(one, False, [run] if (run := said.get(one.name)) else []) for one in both]
 
     def _times(
-        self, folder: Path, name: str, candidates: Sequence[Candidate], made: Mapping[str, Document]
-    ) -> tuple[list[Arm], dict[str, list[Document]]]:
+        self, folder: Path, name: str, candidates: Sequence[Candidate], made: Mapping[str, Output]
+    ) -> tuple[list[Arm], dict[str, list[Output]]]:
         """Whole turns of all candidates, and of dry runs by the changes that need their own, until all is
         clear or the time is over."""
         usual = made[""]["operations"] if made else 0
         longer = ["", *(text for text, plan in made.items() if text and plan["operations"] != usual)]
         arms = [Arm(one, False) for one in candidates]
-        dry: dict[str, list[Document]] = {text: [] for text in longer}
+        dry: dict[str, list[Output]] = {text: [] for text in longer}
         for turn in range(_MOST_TURNS):
             try:
                 runs = [self._timed(folder, name, one, "dependency") for one in candidates]
@@ -254,7 +265,7 @@ class Quick:
 
     def _timed(
         self, folder: Path, name: str, candidate: Candidate, order: str, change: str | None = None
-    ) -> Document | None:
+    ) -> Output | None:
         """None if it fails, which the candidate's run for memory does as well."""
         path = self._plan(folder, name, candidate.change if change is None else change)
         try:
@@ -268,9 +279,9 @@ class Quick:
 
     def _all(
         self, starts: Sequence[tuple[Sequence[str], Mapping[str, str]]], until_s: float
-    ) -> list[Document | None]:
+    ) -> list[Output | None]:
         """The outputs of the commands, a few at a time; None for what failed or was not in time."""
-        found: list[Document | None] = []
+        found: list[Output | None] = []
         rest = iter(starts)
         while both := list(islice(rest, _AT_ONCE)):
             try:
@@ -291,10 +302,10 @@ class Quick:
 
     def _judged(
         self,
-        plan: Document,
+        plan: Output,
         memory: Sequence[Arm],
         times: Sequence[Arm],
-        dry: Mapping[str, Sequence[Document]],
+        dry: Mapping[str, Sequence[Output]],
         share: float,
     ) -> dict[str, Tried]:
         truth = fidelity.compare(plan["mark_ns"], plan["recorded_bytes"], memory[0].runs[0]["mark_bytes"])
@@ -313,16 +324,15 @@ class Quick:
         for number, arm in enumerate(memory):
             if not number or not arm.runs:
                 continue
-            figures = table.figures_of(number)
+            by_clock = clocks.ends_of(self._candidates[number]) is not None
+            figures = _told(table.figures_of(number), truth is not None, by_clock, share)
             then = self._then(plan, truth, memory[0], arm)
-            if then is not None and not table.is_far_off(decision.FIGURES[1]):
-                figures["then_bytes"] = then
-            found[arm.allocator.name] = Tried(_known(arm.allocator, figures, truth, share), share)
+            if then is not None and not table.is_far_off(FIGURES[1]):
+                figures["then_bytes"] = then._replace(verdict=UNKNOWN) if by_clock else then
+            found[arm.allocator.name] = Tried(figures, share)
         return found
 
-    def _then(
-        self, plan: Document, truth: fidelity.Fidelity | None, reference: Arm, arm: Arm
-    ) -> Document | None:
+    def _then(self, plan: Output, truth: Fidelity | None, reference: Arm, arm: Arm) -> Told | None:
         """Memory at the mark that shows the asked moment."""
         marks_ns = plan["mark_ns"]
         if self._moment_ns < 0 or truth is None or not marks_ns:
@@ -333,36 +343,31 @@ class Quick:
         error = abs(recorded - before - truth.beside_heap_bytes)
         resolution = max(error, decision.LEAST_DIFFERENCE * recorded)
         is_far_off = error > decision.MOST_OFF * recorded
-        return {
-            "difference": now - before,
-            "relative_difference": (now - before) / max(recorded, 1.0),
-            "resolution": resolution,
-            "verdict": UNKNOWN if is_far_off else side_of(now - before, resolution),
-        }
+        verdict = UNKNOWN if is_far_off else side_of(now - before, resolution)
+        return Told(now - before, (now - before) / max(recorded, 1.0), resolution, verdict)
 
 
-def _known(
-    allocator: Any, figures: Mapping[str, Document], truth: fidelity.Fidelity | None, share: float
-) -> dict[str, Document]:
-    """The figures that are judged; times for all calls. unchanged_ns: without the change."""
-    by_clock = clocks.ends_of(allocator) is not None
+def _told(figures: Mapping[str, Judged], has_truth: bool, by_clock: bool, share: float) -> dict[str, Told]:
+    """The figures that are judged; times for all calls."""
     found = {}
-    for key, record in figures.items():
-        if key not in (*_KEYS, "then_bytes") or (key != "time_ns" and truth is None):
+    for key in _KEYS:
+        own = figures.get(key)
+        if own is None or (key != "time_ns" and not has_truth):
             continue
-        kept = dict(record)
+        told = Told(own.difference, own.relative_difference, own.resolution, own.verdict)
         if key == "time_ns":
-            kept["unchanged_ns"] = (kept["value"] - kept["difference"]) / share
-            kept |= {
-                name: kept[name] / share for name in ("difference", "resolution") if kept[name] is not None
-            }
+            told = told._replace(
+                difference=own.difference / share,
+                resolution=None if own.resolution is None else own.resolution / share,
+                unchanged_ns=(own.value - own.difference) / share,
+            )
         elif by_clock:
-            kept["verdict"] = UNKNOWN
-        found[key] = kept
+            told = told._replace(verdict=UNKNOWN)
+        found[key] = told
     return found
 
 
-def _calls(times: Sequence[Arm]) -> dict[int, Document]:
+def _calls(times: Sequence[Arm]) -> dict[int, decision.CallsDifference]:
     """The calls' own times, as decision.Table takes them: sums of the clocked ones."""
     summaries = [statistics.summarize(values) if (values := _own(arm)) else None for arm in times]
     reference = summaries[0]
@@ -370,10 +375,9 @@ def _calls(times: Sequence[Arm]) -> dict[int, Document]:
     for number, own in enumerate(summaries):
         if number and own and reference:
             noise = max(own.noise, reference.noise) * max(own.median, reference.median)
-            found[number] = {
-                "difference_ns": own.median - reference.median,
-                "noise_ns": max(noise, own.spread + reference.spread),
-            }
+            found[number] = decision.CallsDifference(
+                own.median - reference.median, max(noise, own.spread + reference.spread)
+            )
     return found
 
 

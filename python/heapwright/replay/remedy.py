@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import changes, settings
+
+if TYPE_CHECKING:
+    from heapwright.replay.result import Outcome
 
 # A change as try and keep name it, and as a replay does: what a preloaded library does to the program.
 _TRIED_AS = {"segregate": "segregate", "reuse": "reuse", "defer": "deferred_free"}
@@ -72,7 +75,7 @@ class Remedy(NamedTuple):
         return changes.parts(self.change) if self.change else []
 
 
-def of_row(row: Mapping[str, Any]) -> Remedy:
+def of_row(row: Mapping[str, object]) -> Remedy:
     """Of a remedy or advice in explain's answers."""
     return Remedy("", str(row["replay_set"]), str(row["replay_change"]))
 
@@ -94,17 +97,11 @@ def without_source(remedy: Remedy, largest_at: Callable[[str], int]) -> Remedy |
     return remedy._replace(change=f"reuse@{sites}") if is_kept else None
 
 
-def of_candidate(candidate: Mapping[str, Any]) -> Remedy | None:
-    """Of a candidate of a replay's document that has no change; None for what no setting here names.
-
-    >>> of_candidate({"name": "glibc top_pad=1", "variables": {"MALLOC_TOP_PAD_": "1"}, "path": ""}).text
-    'set:glibc.top_pad=1'
-    >>> of_candidate({"name": "mine", "variables": {}, "path": "/lib/mine.so"}).text
-    'on:mine'
-    """
-    allocator, _, words = str(candidate["name"]).partition(" ")
-    if not candidate["variables"]:
-        return Remedy(allocator) if not words else Remedy(str(candidate["path"]) or allocator)
+def of_candidate(candidate: Outcome) -> Remedy | None:
+    """Of a candidate of a replay that has no change; None for what no setting here names."""
+    allocator, _, words = candidate.name.partition(" ")
+    if not candidate.variables:
+        return Remedy(allocator) if not words else Remedy(candidate.path or allocator)
     try:
         settings.parse(f"{allocator}.{words}")
     except MeasureError:

@@ -15,14 +15,15 @@ from pathlib import Path
 from heapwright.measure import machine
 from heapwright.measure.errors import MeasureError
 from heapwright.measure.own_folder import own_folder
-from heapwright.measure.program import RunFailedError, run_for_document
+from heapwright.measure.program import Output, RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
 from heapwright.replay import call_times, clocks, held_memory, plans, time_fidelity
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
-from heapwright.replay.document import Document, Measured, assemble
+from heapwright.replay.document import Measured, assemble
+from heapwright.replay.result import Document, Effect, Held
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
@@ -78,7 +79,7 @@ class Session:
         self._settings = settings
         self._changes = asked
         self._paths: dict[str, Path] = {}  # of plans, by change
-        self._records: list[Document] = []  # of changes
+        self._effects: list[Effect] = []
         self._dry_changes = [""]  # whose plans have a separate dry run
         self._hung: set[str] = set()
         self._failures: dict[str, str] = {}  # of runs for call sites, by candidate
@@ -179,7 +180,7 @@ class Session:
             if compares and self._window_calls:  # the plan has it
                 reading = time_fidelity.begin(self._trace, int(plan["begin_ns"]), int(plan["end_ns"]))
             recorded = time_fidelity.recorded(reading.take()) if reading else None  # before any timing
-            self._paths, self._records = maker.paths, maker.records
+            self._paths, self._effects = maker.paths, maker.effects
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
             bounds = self._bounds(memory, step)
@@ -190,7 +191,7 @@ class Session:
             held = self._held(memory, plan["mark_ns"], step)
         measured = Measured(
             plan,
-            self._records,
+            self._effects,
             memory,
             bounds,
             time,
@@ -225,7 +226,7 @@ class Session:
         """Runs of candidates that return memory by the clock; at full speed they return less."""
         candidates = [arm for arm in memory if not arm.is_control]
 
-        def runs_of(candidate: Candidate) -> list[Document]:
+        def runs_of(candidate: Candidate) -> list[Output]:
             step(f"{MEMORY} order: {candidate.name}, by the clock")
             arm = Arm(candidate, False)
             self._run_once(MEMORY, arm, idle_ms=0)
@@ -237,10 +238,10 @@ class Session:
             if not candidates[number].failure
         }
 
-    def _calls(self, folder: Path, step: Callable[[str], None]) -> list[Document]:
+    def _calls(self, folder: Path, step: Callable[[str], None]) -> list[call_times.Calls]:
         """By site and by function, for each candidate."""
         if self._untimed is not None:
-            return [call_times.NOTHING] * len(self._chosen.candidates)
+            return [call_times.Calls()] * len(self._chosen.candidates)
         arms = arms_of(self._chosen.candidates)
         files = {id(arm): folder / f"times-{place}" for place, arm in enumerate(arms)}
 
@@ -263,7 +264,7 @@ class Session:
 
     def _held(
         self, memory: Sequence[Arm], marks_ns: Sequence[float], step: Callable[[str], None]
-    ) -> list[Document | None]:
+    ) -> list[Held | None]:
         """Which sites hold each candidate's memory."""
         mark = None if self._settings.is_timed is False else held_memory.peak_mark(memory)
         arms = arms_of(self._chosen.candidates)
@@ -286,7 +287,7 @@ class Session:
             if arm.failure and not arm.is_control:
                 self._failures.setdefault(arm.allocator.name, arm.failure)
 
-    def _sums(self, arm: Arm, times: Path, sites: Path) -> Document:
+    def _sums(self, arm: Arm, times: Path, sites: Path) -> Output:
         """Sums of the operations' times from heapwright-replay; sites: of the call stacks."""
         command = [str(self._program), "times", str(self._plan_of(arm)), str(times), str(sites)]
         environment = self._chosen.candidates[0].environment() | {"LD_PRELOAD": ""}
@@ -299,7 +300,7 @@ class Session:
         assert isinstance(arm.allocator, Candidate)
         return self._paths[arm.allocator.change]
 
-    def _dry(self, change: str, step: Callable[[str], None]) -> list[Document]:
+    def _dry(self, change: str, step: Callable[[str], None]) -> list[Output]:
         arm = Arm(replace(self._chosen.candidates[0], change=change), True)
         for _ in range(self._runs_of_each):
             step("dry")
@@ -320,7 +321,7 @@ class Session:
         if said:
             arm.runs.append(said)
 
-    def _output(self, arm: Arm, command: Sequence[str]) -> Document:
+    def _output(self, arm: Arm, command: Sequence[str]) -> Output:
         """A run's output; empty after a failure, which is recorded for the arm."""
         try:
             return run_for_document(command, arm.allocator.environment(), self._settings.limit_s)

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright.measure.verdict import SAME, UNKNOWN, WORSE
 from heapwright.replay import (
@@ -19,11 +19,13 @@ from heapwright.replay import (
     spread,
     time_fidelity,
 )
-from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, LEAST_TIMED_RUNS, MOST_OFF, Figure, best_of
+from heapwright.replay.decision import LEAST_DIFFERENCE, LEAST_TIMED_RUNS, best_of, is_far_off
 from heapwright.replay.details import Detail
+from heapwright.replay.figures import FIGURES, KEYS, Figure
 from heapwright.replay.remedy import of_candidate
+from heapwright.replay.result import Document, Outcome, Plan
 from heapwright.report import markdown, terminal, units
-from heapwright.report.columns import TEXT, Column, Record
+from heapwright.report.columns import TEXT, Column
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,40 +34,30 @@ if TYPE_CHECKING:
 _PEAK, _LATER = FIGURES[1], FIGURES[2:4]
 
 
-def _titled(record: Record) -> str:
+def _titled(candidate: Outcome) -> str:
     """The name with the version, unless settings or a change distinguish it."""
-    version = record["version"]
-    is_plain = not record["variables"] and not record["change"]
-    return str(record["name"]) if not version or not is_plain else f"{record['name']} {version}"
+    is_plain = candidate.version and not candidate.variables and not candidate.change
+    return f"{candidate.name} {candidate.version}" if is_plain else candidate.name
 
 
 COLUMNS = (
-    Column("name", TEXT, "allocator", text=lambda record, _: _titled(record)),
+    Column("name", TEXT, "allocator", text=lambda row, _: _titled(row["candidate"])),
     *(figure_words.column(figure) for figure in FIGURES if figure.is_shown),
 )
 
 
-def rows(document: Mapping[str, Any]) -> list[Record]:
-    """The candidates, for COLUMNS."""
-    return [
-        {**candidate, "is_reference": candidate["name"] == document["reference"]}
-        for candidate in document["candidates"]
-    ]
-
-
-def verdict(document: Mapping[str, Any]) -> list[str]:
+def verdict(document: Document) -> list[str]:
     """Which candidate is best at what, each with its price; or that none is better."""
     lines = []
-    others = [c for c in document["candidates"] if c["name"] != document["reference"]]
-    if not others:
-        return [f"Only {document['reference']} was run; use --on to add allocators to compare."]
-    if not any(candidate["figures"] for candidate in others):
+    if not document.others:
+        return [f"Only {document.reference} was run; use --on to add allocators to compare."]
+    if not any(candidate.figures for candidate in document.others):
         return ["No other candidate finished: there is nothing to compare."]
     lines += _about_far_off(document)
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
         lines.append(_none_better(document, figure) if best is None else _said_of(best, figure))
-    if document["gaps"]:
+    if document.gaps:
         best = best_of(document, own_load.TIME)
         line = _none_better(document, own_load.TIME) if best is None else _said_of(best, own_load.TIME)
         lines.insert(1, line)
@@ -74,97 +66,93 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _about_far_off(document: Mapping[str, Any]) -> list[str]:
+def _about_far_off(document: Document) -> list[str]:
     """The figures in which the replay does not stand for the recording."""
-    truth = document.get("fidelity")
+    truth = document.fidelity
     if truth is None:
         return []
     off = [
-        f"{figure.label} {units.percent(truth['errors'][figure.key] / max(truth['recorded'][figure.key], 1))}"
+        f"{figure.label} {units.percent(getattr(truth.errors, key) / max(getattr(truth.recorded, key), 1))}"
         for figure in FIGURES
-        if figure.key in truth["errors"]
-        and truth["errors"][figure.key] > MOST_OFF * truth["recorded"][figure.key]
+        if (key := figure.key) in KEYS and is_far_off(truth, key)
     ]
     if not off:
         return []
     return [
-        f"The replay does not have this recording's memory: its error on {document['reference']} is "
+        f"The replay does not have this recording's memory: its error on {document.reference} is "
         f"{', '.join(off)}. These figures are not ranked (?)."
     ]
 
 
-def _said_of(best: Mapping[str, Any], figure: Figure) -> str:
-    found = best["figures"][figure.key]
-    difference = units.signed_percent(found["relative_difference"])
-    amount = units.number(abs(found["difference"]), figure.unit)
-    return f"{best['name']} has {figure.less}: {difference} ({amount}){_price(best, figure)}."
+def _said_of(best: Outcome, figure: Figure) -> str:
+    found = best.figures[figure.key]
+    difference = units.signed_percent(found.relative_difference)
+    amount = units.number(abs(found.difference), figure.unit)
+    return f"{best.name} has {figure.less}: {difference} ({amount}){_price(best, figure)}."
 
 
-def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
-    reference = document["reference"]
-    verdicts = {
-        candidate["figures"].get(figure.key, {}).get("verdict")
-        for candidate in document["candidates"]
-        if candidate["name"] != reference
-    }
+def _none_better(document: Document, figure: Figure) -> str:
+    reference = document.reference
+    measured = [one.figures[figure.key] for one in document.others if figure.key in one.figures]
+    verdicts = {found.verdict for found in measured}
     if UNKNOWN in verdicts and clock_words.is_open(document, figure):
         return f"Whether a candidate has {figure.less} than {reference} depends on when it returns memory."
     if SAME in verdicts and WORSE in verdicts:
         return f"No candidate has {figure.less} than {reference} by more than the replay's noise and error."
-    if WORSE in verdicts or not verdicts - {None}:
+    if WORSE in verdicts or not verdicts:
         return f"No candidate has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
-        if figure.has_gaps and document["runs"] >= LEAST_TIMED_RUNS:
+        if figure.has_gaps and document.runs >= LEAST_TIMED_RUNS:
             return f"The program's load could not be kept, so {figure.label} is not ranked."
-        if document["runs"] >= LEAST_TIMED_RUNS:
+        if document.runs >= LEAST_TIMED_RUNS:
             return f"Whether a candidate has {figure.less} than {reference} is not known; see the notes."
-        runs = f"{units.counted(document['runs'], 'run')} of each"
+        runs = f"{units.counted(document.runs, 'run')} of each"
         return f"{runs} cannot rank {figure.label}; use --runs {LEAST_TIMED_RUNS}."
     return f"No difference in {figure.label} is larger than the replay's noise and error."
 
 
-def _price(candidate: Mapping[str, Any], of: Figure) -> str:
+def _price(candidate: Outcome, of: Figure) -> str:
     """The figures in which the candidate is worse."""
     worse = [
-        f"{figure.label} {units.signed_percent(candidate['figures'][figure.key]['relative_difference'])}"
+        f"{figure.label} {units.signed_percent(candidate.figures[figure.key].relative_difference)}"
         for figure in FIGURES
         if figure is not of
         and (figure.is_shown or figure.has_gaps)
-        and candidate["figures"].get(figure.key, {}).get("verdict") == WORSE
+        and candidate.has_verdict(figure.key, WORSE)
     ]
     return f"; its price: {', '.join(worse)}" if worse else ""
 
 
-def about_truth(document: Mapping[str, Any]) -> str:
+def about_truth(document: Document) -> str:
     """The accuracy of the replay of the recorded allocator."""
-    truth = document["fidelity"]
+    truth = document.fidelity
     if truth is None:
         return "The accuracy of the replay's memory is not known."
-    recorded, replayed, errors = truth["recorded"], truth["replayed"], truth["errors"]
+    recorded, replayed, errors = truth.recorded, truth.replayed, truth.errors
+    between = _about_moments(document, recorded.peak_bytes)
     return (
-        f"Replayed on {document['reference']} the peak is {units.size(replayed['peak_bytes'])}, "
-        f"recorded {units.size(recorded['peak_bytes'])}; errors: "
-        f"peak {units.size(errors['peak_bytes'])}, mean {units.size(errors['mean_bytes'])}, "
-        f"end {units.size(errors['end_bytes'])}. Less is no difference (=).{_about_moments(document)}"
+        f"Replayed on {document.reference} the peak is {units.size(replayed.peak_bytes)}, "
+        f"recorded {units.size(recorded.peak_bytes)}; errors: "
+        f"peak {units.size(errors.peak_bytes)}, mean {units.size(errors.mean_bytes)}, "
+        f"end {units.size(errors.end_bytes)}. Less is no difference (=).{between}"
     )
 
 
-def _about_moments(document: Mapping[str, Any]) -> str:
+def _about_moments(document: Document, read_bytes: float) -> str:
     """A note on a peak between the recording's readings."""
-    read_bytes = document["fidelity"]["recorded"]["peak_bytes"]
-    found = document["candidates"][0]["figures"].get(_PEAK.key)
-    if not found or found["value"] - read_bytes <= LEAST_DIFFERENCE * read_bytes:
+    found = document.candidates[0].figures.get(_PEAK.key)
+    if not found or found.value - read_bytes <= LEAST_DIFFERENCE * read_bytes:
         return ""
     return (
-        f" Between two readings the replay has {units.size(found['value'])}, which none of them saw: its "
+        f" Between two readings the replay has {units.size(found.value)}, which none of them saw: its "
         "accuracy is not known."
     )
 
 
-def about_touch(document: Mapping[str, Any]) -> str:
+def about_touch(document: Document) -> str:
     """What the replay writes to, and the possible error."""
-    plan = document["plan"]
-    large, seen, small = plan["large_blocks"], plan["seen_blocks"], plan["small_bytes"]
+    plan = document.plan
+    large, seen, small = plan.large_blocks, plan.seen_blocks, plan.small_bytes
     then = f" ({units.size(small)} at most)" if small is not None else ""
     smaller = f"maller ones count as fully touched{then}."
     if not large:
@@ -176,10 +164,10 @@ def about_touch(document: Mapping[str, Any]) -> str:
     return f"{known}{others}{_about_guess(plan) if others else ''}. S{smaller}"
 
 
-def _about_guess(plan: Mapping[str, Any]) -> str:
+def _about_guess(plan: Plan) -> str:
     """The possible error from the others."""
-    touched, untouched = plan["guessed_touched_bytes"], plan["guessed_untouched_bytes"]
-    if touched is None:
+    touched, untouched = plan.guessed_touched_bytes, plan.guessed_untouched_bytes
+    if touched is None or untouched is None:
         return ""
     if not touched + untouched:
         return ", and none of these was live when memory was read"
@@ -189,46 +177,46 @@ def _about_guess(plan: Mapping[str, Any]) -> str:
     return f": at one moment up to {units.size(touched)} that the program may not have touched{less}"
 
 
-def about_frees(document: Mapping[str, Any]) -> list[str]:
+def about_frees(document: Document) -> list[str]:
     """How long a thread frees without interruption, for changes that defer frees."""
-    put_off = {change["text"] for change in document["changes"] if change["change"] == "deferred_free"}
+    put_off = {change.text for change in document.changes if change.change == "deferred_free"}
     lines = []
     before = None  # of the candidate without a change, which precedes those with one
-    for candidate in document["candidates"]:
-        found = candidate["longest_frees_ns"]
-        if not candidate["change"]:
+    for candidate in document.candidates:
+        found = candidate.longest_frees_ns
+        if not candidate.change:
             before = found
-        elif candidate["change"] in put_off and found is not None and before is not None:
+        elif candidate.change in put_off and found is not None and before is not None:
             lines.append(
-                f"{candidate['name']}: a thread's longest run of frees takes {units.duration(found)} in heap "
+                f"{candidate.name}: a thread's longest run of frees takes {units.duration(found)} in heap "
                 f"calls, without the change {units.duration(before)}. Its CPU time depends on when the other "
                 "thread runs, which full speed does not show (?); use --gaps."
             )
     return lines
 
 
-def failures(document: Mapping[str, Any]) -> list[str]:
+def failures(document: Document) -> list[str]:
     """One line for each candidate that did not finish."""
-    return [f"{c['name']} {c['failure']}" for c in document["candidates"] if c["failure"]]
+    return [f"{one.name} {one.failure}" for one in document.candidates if one.failure]
 
 
-def next_command(document: Mapping[str, Any]) -> str:
+def next_command(document: Document) -> str:
     """How to run the program with the winner, or what else to try."""
-    time = own_load.TIME if document["gaps"] else FIGURES[0]
+    time = own_load.TIME if document.gaps else FIGURES[0]
     order = (_PEAK, time, *reversed(_LATER))
     best = next((best for figure in order if (best := best_of(document, figure))), None)
     if best is None:
-        has_settings = any(candidate["variables"] for candidate in document["candidates"])
+        has_settings = any(candidate.variables for candidate in document.candidates)
         if not has_settings:
-            return f"heapwright replay {document['trace']} --search tries settings of each"
-        return f"heapwright explain {document['trace']} --question advice shows what the program can change"
-    if best["change"]:
-        return f"heapwright explain {document['trace']} --question advice shows code for such changes"
+            return f"heapwright replay {document.trace} --search tries settings of each"
+        return f"heapwright explain {document.trace} --question advice shows what the program can change"
+    if best.change:
+        return f"heapwright explain {document.trace} --question advice shows code for such changes"
     remedy = of_candidate(best)
     if remedy is None:
-        return f"{best['command']}  # and the program's arguments"
-    tried = f"heapwright try {document['trace']} --remedy {shlex.quote(remedy.text)} -- PROGRAM"
-    return f"{tried}   (measures what {best['command']} does)"
+        return f"{best.command}  # and the program's arguments"
+    tried = f"heapwright try {document.trace} --remedy {shlex.quote(remedy.text)} -- PROGRAM"
+    return f"{tried}   (measures what {best.command} does)"
 
 
 class Shown(NamedTuple):
@@ -240,12 +228,12 @@ class Shown(NamedTuple):
     spread: bool = False
 
 
-def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> None:
+def on_console(document: Document, shown: Shown, console: Console) -> None:
     """Answer first, then the table, then its reliability."""
     for line in verdict(document):
         console.print(line)
     console.print()
-    console.print(terminal.table(COLUMNS, rows(document)))
+    console.print(terminal.table(COLUMNS, figure_words.rows(document)))
     console.print()
     if own := own_load.rows(document):
         console.print(terminal.table(own_load.COLUMNS, own))
@@ -259,7 +247,7 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
         detail.on_console(console)
 
 
-def _details(document: Mapping[str, Any], shown: Shown) -> list[Detail]:
+def _details(document: Document, shown: Shown) -> list[Detail]:
     """The requested tables that have rows."""
     asked = [
         *([spread.detail(document)] if shown.spread else []),
@@ -283,9 +271,9 @@ def _paragraph(text: str) -> list[str]:
     return [f"- {escaped}"] if text.startswith(" ") else ["", escaped, ""]
 
 
-def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
+def as_markdown(document: Document, shown: Shown) -> str:
     """The same as Markdown."""
-    table = [[column.written(row, {}) for column in COLUMNS] for row in rows(document)]
+    table = [[column.written(row, {}) for column in COLUMNS] for row in figure_words.rows(document)]
     lines = [
         *verdict(document),
         "",
@@ -300,7 +288,7 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _own_load_in_markdown(document: Mapping[str, Any]) -> list[str]:
+def _own_load_in_markdown(document: Document) -> list[str]:
     own = own_load.rows(document)
     if not own:
         return []
@@ -308,11 +296,11 @@ def _own_load_in_markdown(document: Mapping[str, Any]) -> list[str]:
     return ["", *markdown.table([str(c.label) for c in own_load.COLUMNS], cells)]
 
 
-def below(document: Mapping[str, Any]) -> Sequence[str]:
+def below(document: Document) -> Sequence[str]:
     """The reliability, and what the figures mean."""
-    front = f"Best trade-offs of CPU time, peak, mean and p99.9: {', '.join(document['front'])}."
+    front = f"Best trade-offs of CPU time, peak, mean and p99.9: {', '.join(document.front)}."
     return [
-        *([front] if document["runs"] > 1 else []),  # a single run ranks nothing
+        *([front] if document.runs > 1 else []),  # a single run ranks nothing
         *about_frees(document),
         *kernel_words.about(document),
         *clock_words.about(document),
@@ -322,5 +310,5 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
         "CPU time covers the calls and writing to fresh pages, with all threads at full speed; p99.9: "
         "one call in 1000 takes longer.",
         *own_load.about(document),
-        *(f"note: {note}" for note in document["notes"]),
+        *(f"note: {note}" for note in document.notes),
     ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heapwright.model.sites import Site
 from heapwright.replay.decision import LEAST_DIFFERENCE
@@ -62,14 +62,7 @@ def _all(own: Sums, reference: Sums, control: Sums) -> Iterator[SiteDifference]:
         yield SiteDifference(number, one, before, noise)
 
 
-def named(site: Site) -> dict[str, Any]:
-    """The document's record of the site."""
+def place_of(site: Site) -> tuple[int, str, str, int, str, str]:
+    """The fields of result.Place."""
     location = site.location
-    return {
-        "site": site.number,
-        "function": location.function,
-        "file": location.file,
-        "line": location.line,
-        "library": location.library,
-        "name": str(site),
-    }
+    return site.number, location.function, location.file, location.line, location.library, str(site)

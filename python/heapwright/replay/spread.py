@@ -6,22 +6,23 @@ The others have no verdict: only median, minimum and maximum of a candidate's ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from heapwright.measure.program import Output
 from heapwright.measure.runner import Arm
 from heapwright.replay import kernel_words
-from heapwright.replay.decision import FIGURES
 from heapwright.replay.details import Detail
+from heapwright.replay.figures import FIGURES
+from heapwright.replay.result import Counted, Document, Outcome, Spread
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
-Document = dict[str, Any]
-Runs = Sequence[Mapping[str, Any]]
+Runs = Sequence[Output]
 
 
 class Measure(NamedTuple):
@@ -76,7 +77,7 @@ class Needed:
         return sum(value * step for value, step in zip(values, steps, strict=True)) / sum(steps)
 
 
-def of_arms(memory: Arm, time: Arm, dry: Runs, needed: Needed | None) -> Document:
+def of_arms(memory: Arm, time: Arm, dry: Runs, needed: Needed | None) -> dict[str, Spread]:
     """One candidate's figures by key, without those not measured.
 
     dry: runs without heap calls; empty: wall time is not known. needed: None if not known.
@@ -105,8 +106,8 @@ def _overheads(runs: Runs, needed: Needed) -> dict[str, list[float]]:
     return {"overhead_bytes": means, "peak_overhead_bytes": at_peaks}
 
 
-def _summary(values: Sequence[float]) -> Document:
-    return {"median": median(values), "low": min(values), "high": max(values), "runs": len(values)}
+def _summary(values: Sequence[float]) -> Spread:
+    return Spread(median(values), min(values), max(values), len(values))
 
 
 # In the order of the table: times, memory; then use of the kernel.
@@ -129,7 +130,7 @@ COLUMNS = (
 )
 
 
-def rows(document: Mapping[str, Any]) -> list[Record]:
+def rows(document: Document) -> list[Record]:
     """Figure by figure, the candidates side by side, for COLUMNS, without unused kernel figures."""
     found: list[Record] = []
     for figure in (_KNOWN[key] for key in _ORDER):
@@ -139,27 +140,24 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
     return found
 
 
-def _rows(
-    document: Mapping[str, Any], label: str, unit: str, of: Callable[[Mapping[str, Any]], Document | None]
-) -> list[Record]:
+def _rows(document: Document, label: str, unit: str, of: Callable[[Outcome], Counted | None]) -> list[Record]:
     return [
-        {"figure": label, "candidate": candidate["name"], "unit": unit, **counted}
-        for candidate in document["candidates"]
+        {"figure": label, "candidate": candidate.name, "unit": unit, **asdict(counted)}
+        for candidate in document.candidates
         if (counted := of(candidate)) is not None
     ]
 
 
-def _of(key: str, candidate: Mapping[str, Any]) -> Document | None:
-    figure = candidate["figures"].get(key)
+def _of(key: str, candidate: Outcome) -> Counted | None:
+    figure = candidate.figures.get(key)
     if figure is not None:
-        return {"median": figure["value"], "low": figure["low"], "high": figure["high"]}
-    found: Document | None = candidate["measured"].get(key)
-    return found
+        return Counted(figure.value, figure.low, figure.high)
+    return candidate.measured.get(key)
 
 
-def detail(document: Mapping[str, Any]) -> Detail:
+def detail(document: Document) -> Detail:
     """Figure by figure."""
-    runs, reference = document["runs"], document["reference"]
+    runs, reference = document.runs, document.reference
     of_each = units.counted(runs, "run")
     about = (
         f"Median, minimum and maximum in {of_each} of each candidate, {2 * runs} of {reference}, "

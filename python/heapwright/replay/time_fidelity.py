@@ -8,11 +8,12 @@ operation's runs. The cost of reading the clock is subtracted from both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright.model import KIND_NAMES, Trace
 from heapwright.replay.figure_words import call_time
+from heapwright.replay.result import BothTimes, Document, TimeFidelity, Times
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ MOST_APART = 1.5
 # Functions with less of the recorded time are ignored.
 _LEAST_SHARE = 0.1
 _PERCENTILES = ("p50_ns", "p99_ns")
-Document = dict[str, Any]
 
 
 def begin(trace: Trace, *window_ns: int) -> FactsReading | None:
@@ -43,104 +43,84 @@ class Recorded(NamedTuple):
     that. 0 if not known.
     """
 
-    functions: list[Document]
+    functions: Mapping[str, Times]
     off_ns: int
     preempted_ns: int
 
     def without_clock(self, clock_ns: float) -> Recorded:
         """A recorded time includes one clock reading; clock_ns: its cost on this machine."""
-        return self._replace(functions=[_without_clock(row, clock_ns) for row in self.functions])
+        own = {function: _without_clock(times, clock_ns) for function, times in self.functions.items()}
+        return self._replace(functions=own)
 
 
 def recorded(facts: Facts) -> Recorded:
     """The accuracy of the calls' times."""
-    functions = [
-        {
-            "function": KIND_NAMES[row.kind],
-            "calls": row.latency.calls,
-            "sum_ns": row.latency.sum_ns,
-            **{key: getattr(row.latency, key) for key in _PERCENTILES},
-        }
-        for row in facts.by_kind
-        if row.latency.calls
-    ]
+    rows = [(KIND_NAMES[row.kind], row.latency) for row in facts.by_kind if row.latency.calls]
+    functions = {name: Times(own.calls, own.sum_ns, own.p50_ns, own.p99_ns) for name, own in rows}
     preempted_ns = facts.kernel.preempted_ns
     return Recorded(functions, facts.kernel.waited_ns + preempted_ns, preempted_ns)
 
 
-def _without_clock(row: Document, clock_ns: float) -> Document:
-    times = {key: None if row[key] is None else max(row[key] - clock_ns, 0) for key in _PERCENTILES}
-    return {**row, "sum_ns": max(row["sum_ns"] - clock_ns * row["calls"], 0), **times}
+def _without_clock(times: Times, clock_ns: float) -> Times:
+    p50_ns, p99_ns = (None if ns is None else max(ns - clock_ns, 0) for ns in (times.p50_ns, times.p99_ns))
+    return Times(times.calls, max(times.sum_ns - clock_ns * times.calls, 0), p50_ns, p99_ns)
 
 
-def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:
+def compare(
+    recorded: Mapping[str, Times], replayed: Mapping[str, Times], off_ns: int = 0
+) -> TimeFidelity | None:
     """None if either is not known; functions that only one of them has are left out.
 
     off_ns: recorded time off the CPU. error_ns: difference of the sums. tail_factor: the largest factor by
     which p99 is off, of the functions that take the time.
     """
-    own = {row["function"]: row for row in replayed}
-    both = [(row, own[row["function"]]) for row in recorded if row["function"] in own]
-    real_ns = sum(real["sum_ns"] for real, _ in both) - off_ns
+    both = [BothTimes(name, real, replayed[name]) for name, real in recorded.items() if name in replayed]
+    real_ns = sum(one.recorded.sum_ns for one in both) - off_ns
     if real_ns <= 0:
         return None
-    replayed_ns = sum(other["sum_ns"] for _, other in both)
-    counted = [(real, other) for real, other in both if real["sum_ns"] >= _LEAST_SHARE * real_ns]
-    keys = ("calls", "sum_ns", *_PERCENTILES)
-    return {
-        "recorded_ns": real_ns,
-        "replayed_ns": replayed_ns,
-        "relative_error": (replayed_ns - real_ns) / real_ns,
-        "error_ns": abs(replayed_ns - real_ns),
-        "tail_factor": max((_apart(real, other, "p99_ns") for real, other in counted), default=1.0),
-        "is_same_shape": all(_agree(real, other) for real, other in counted),
-        "functions": [
-            {
-                "function": real["function"],
-                "recorded": {key: real[key] for key in keys},
-                "replayed": {key: other[key] for key in keys},
-            }
-            for real, other in both
-        ],
-    }
+    replayed_ns = sum(one.replayed.sum_ns for one in both)
+    counted = [one for one in both if one.recorded.sum_ns >= _LEAST_SHARE * real_ns]
+    return TimeFidelity(
+        real_ns,
+        replayed_ns,
+        relative_error=(replayed_ns - real_ns) / real_ns,
+        error_ns=abs(replayed_ns - real_ns),
+        tail_factor=max((_apart(one, "p99_ns") for one in counted), default=1.0),
+        is_same_shape=all(_apart(one, key) <= MOST_APART for one in counted for key in _PERCENTILES),
+        functions=both,
+    )
 
 
-def _apart(real: Mapping[str, Any], other: Mapping[str, Any], key: str) -> float:
+def _apart(both: BothTimes, key: str) -> float:
     """The factor; a percentile with too few calls agrees with any."""
-    a, b = real[key], other[key]
+    a, b = getattr(both.recorded, key), getattr(both.replayed, key)
     return 1.0 if b is None else float(max(a, b) / max(min(a, b), 1))
 
 
-def _agree(real: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(_apart(real, other, key) <= MOST_APART for key in _PERCENTILES)
-
-
-def about(document: Mapping[str, Any]) -> list[str]:
+def about(document: Document) -> list[str]:
     """One line, if known."""
-    found = document["time_fidelity"]
+    found = document.time_fidelity
     if found is None:
         return []
-    most = max(found["functions"], key=lambda row: row["recorded"]["sum_ns"])
+    most = max(found.functions, key=lambda one: one.recorded.sum_ns)
     line = (
-        f"Replayed on {document['reference']} the calls take {units.duration(found['replayed_ns'])}, "
-        f"recorded {units.duration(found['recorded_ns'])} "
-        f"({units.signed_percent(found['relative_error'])}); "
-        f"{most['function']}: {_percentiles(most['replayed'])}, recorded {_percentiles(most['recorded'])}."
+        f"Replayed on {document.reference} the calls take {units.duration(found.replayed_ns)}, "
+        f"recorded {units.duration(found.recorded_ns)} "
+        f"({units.signed_percent(found.relative_error)}); "
+        f"{most.function}: {_percentiles(most.replayed)}, recorded {_percentiles(most.recorded)}."
     )
-    factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
+    factor = found.recorded_ns / max(found.replayed_ns, 1)
     line += (
         " A difference in CPU time counts beyond the noise of its row if these calls' own times agree; "
-        f"otherwise less than {units.duration(found['error_ns'])}, and a factor of "
-        f"{found['tail_factor']:.1f} in p99.9, is no difference. How large it is in the program is not "
+        f"otherwise less than {units.duration(found.error_ns)}, and a factor of "
+        f"{found.tail_factor:.1f} in p99.9, is no difference. How large it is in the program is not "
         f"certain: recorded calls take {factor:.1f} times the replayed ones."
     )
-    if not found["is_same_shape"]:
+    if not found.is_same_shape:
         line += " The latency distribution differs: the size of time differences is not reliable."
     return [line]
 
 
-def _percentiles(row: Mapping[str, Any]) -> str:
-    return " and ".join(
-        f"{key.removesuffix('_ns')} {'unknown' if row[key] is None else call_time(row[key])}"
-        for key in _PERCENTILES
-    )
+def _percentiles(times: Times) -> str:
+    both = (("p50", times.p50_ns), ("p99", times.p99_ns))
+    return " and ".join(f"{name} {'unknown' if ns is None else call_time(ns)}" for name, ns in both)

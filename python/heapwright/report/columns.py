@@ -26,6 +26,18 @@ class Many(NamedTuple):
     of: Any
 
 
+class OrNull(NamedTuple):
+    """Unit of what may be null; of: as of Many."""
+
+    of: Any
+
+
+class MapOf(NamedTuple):
+    """Unit of an object with any names; of: as of Many."""
+
+    of: Any
+
+
 class Choice(NamedTuple):
     """Unit of one of these words."""
 
@@ -38,7 +50,8 @@ class Column(NamedTuple):
     key: its name in JSON; "" = shown, not in JSON.
     unit: a name in units.WRITERS, TEXT (cut where there is no room), WORD (never cut), BAR (a drawing),
     ASIDE (text that stands below the last column where there is no room),
-    "flag", "integer", "number", or a name of the schema's own; Many, Choice, or an object's columns.
+    "flag", "integer", "number", "difference", or a name of the schema's own; Many, OrNull, MapOf, Choice, or
+    an object's columns.
     label: its heading; "" = in JSON, not shown.
     value: the row's field, with dots where it is a field's field, or a function of the row and the
     figures around its table; not given: the row's field of that name.

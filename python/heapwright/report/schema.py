@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.report.columns import OPEN, Choice, Column, Many, Table, added_later, is_object
+from heapwright.report.columns import OPEN, Choice, Column, Many, MapOf, OrNull, Table, added_later, is_object
 
 Schema = dict[str, Any]
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -19,6 +19,7 @@ _PLAIN: Mapping[str, Schema] = {
     "flag": {"type": "boolean"},
     "integer": {"type": "integer"},
     "number": {"type": "number", "minimum": 0},
+    "difference": {"type": "number"},
     "moment": {"type": "string", "format": "date-time"},
     "bytes": {"$ref": "#/$defs/count"},
     "ns": {"$ref": "#/$defs/count"},
@@ -73,6 +74,10 @@ def type_of(unit: Any) -> Schema:
     """Of a value with this unit."""
     if isinstance(unit, Many):
         return many(type_of(unit.of))
+    if isinstance(unit, OrNull):
+        return or_null(type_of(unit.of))
+    if isinstance(unit, MapOf):
+        return {"type": "object", "additionalProperties": type_of(unit.of)}
     if isinstance(unit, Choice):
         return {"enum": list(unit.words)}
     if is_object(unit):

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from heapwright.measure.allocators import Allocator, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import candidates
-from heapwright.replay.remedy import Remedy, of_row, parse
+from heapwright.replay.remedy import Remedy, of_candidate, of_row, parse
+from heapwright.replay.result import Outcome
+from replay_documents import typed
 
 PLAIN = candidates.Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "2", "MALLOC_TOP_PAD_": "1"})
 
@@ -102,3 +106,19 @@ def test_settings_come_on_top_of_the_recorded_ones_only_on_the_same_allocator() 
     assert (found.path, found.change) == ("/lib/jemalloc.so", "segregate@f")
     assert found.name.startswith("jemalloc "), "by which a replay knows when it returns memory"
     assert found.variables == {"MALLOC_CONF": "narenas:1"}
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"name": "glibc top_pad=1", "variables": {"MALLOC_TOP_PAD_": "1"}}, "set:glibc.top_pad=1"),
+        ({"name": "mine", "path": "/lib/mine.so"}, "on:mine"),
+        ({"name": "mine (2)", "path": "/lib/mine.so"}, "on:/lib/mine.so"),
+        ({"name": "glibc tunables", "variables": {"GLIBC_TUNABLES": "x"}}, None),
+    ],
+)
+def test_a_candidate_of_a_replay_is_the_remedy_that_does_the_same(
+    said: dict[str, Any], text: str | None
+) -> None:
+    found = of_candidate(typed(Outcome, said))
+    assert (found and found.text) == text

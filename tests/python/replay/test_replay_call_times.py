@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 from array import array
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from heapwright.replay.call_times import CallTimes, differences, read
 from heapwright.replay.show import Shown
 from heapwright.replay.site_differences import Sum
 from heapwright.replay.site_words import about_times
+from replay_documents import document_of
 from rich.console import Console
 from written_traces import FREE, MALLOC, small_trace
 
@@ -25,6 +27,10 @@ from written_traces import FREE, MALLOC, small_trace
 def sites(count: int) -> Sites:
     place = (Location("work", "work.c", 7, False, "shop"),)
     return Sites(array("I", range(count)), tuple(Site(n, place, n) for n in range(count)), lambda _: place)
+
+
+def compared(own: CallTimes, reference: CallTimes, control: CallTimes, known: Sites) -> dict[str, Any]:
+    return asdict(differences(own, reference, control, known))
 
 
 def times(*ns: float) -> CallTimes:
@@ -47,9 +53,9 @@ def test_a_percentile_needs_ten_slower_calls() -> None:
     sums |= {"longest_row_ticks": 0, "groups": [one | {"calls": calls} for calls in (19, 20, 1001, 10_000)]}
     sums |= {"functions": [], "site_groups": []}
     found = read(sums, [{"ns_per_tick": 0.5}], [0]).functions
-    known = [[record[key] for key in ("p50_ns", "p99_ns", "p999_ns")] for record in found]
+    known = [[one.p50_ns, one.p99_ns, one.p999_ns] for one in found]
     assert known == [[None, None, None], [1, None, None], [1, 2, None], [1, 2, 3]]
-    assert found[0]["sum_ns"] == 4.5
+    assert found[0].sum_ns == 4.5
 
 
 def group(site: int, function: str, calls: int, ticks: int) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def test_a_site_has_its_percentiles_beside_the_references() -> None:
         return read(sums, [{"ns_per_tick": 0.5}], [0, 1])
 
     reference, own = said(6), said(2, group(1, "realloc", 500, 3))
-    (site,) = differences(own, reference, reference, sites(2))["sites"]
+    (site,) = compared(own, reference, reference, sites(2))["sites"]
     malloc, free = site["latency"]
     assert malloc == {
         "function": "malloc",
@@ -84,16 +90,18 @@ def test_a_site_has_its_percentiles_beside_the_references() -> None:
     assert (free["p50_ns"], free["reference_p50_ns"], free["p99_ns"]) == (1.0, 3.0, None)
     candidate = {"name": "jemalloc", "figures": {}, "failure": "", "call_sites": {"ns": 1.0, "sites": [site]}}
     document = {"reference": "glibc", "candidates": [candidate]}
-    rows = latency_words.site_rows(document, 5)
+    rows = latency_words.site_rows(document_of(document), 5)
     assert [(row["function"], row["candidate"], row["p50_ns"]) for row in rows] == [
         ("malloc", "glibc", 3.5),
         ("malloc", "jemalloc", 1.5),
         ("free", "glibc", 3.0),
         ("free", "jemalloc", 1.0),
     ]
-    assert latency_words.site_rows(document, 0) == []
+    assert latency_words.site_rows(document_of(document), 0) == []
     out = io.StringIO()
-    latency_words.site_detail(document, 5).on_console(Console(file=out, width=60, highlight=False))
+    latency_words.site_detail(document_of(document), 5).on_console(
+        Console(file=out, width=60, highlight=False)
+    )
     lines = out.getvalue().splitlines()
     at = lines.index("work work.c:7: malloc to 64 B")
     assert lines[at + 1].split() == ["glibc", "9,999", "<", "4", "ns", "35", "ns", "–"]
@@ -101,7 +109,7 @@ def test_a_site_has_its_percentiles_beside_the_references() -> None:
 
 def test_sites_beyond_noise_largest_first() -> None:
     reference, control = times(1000, 5000, 3000, 1000), times(1000, 5000, 3300, 1000)
-    found = differences(times(900, 2000, 3400, 1005), reference, control, sites(4))
+    found = compared(times(900, 2000, 3400, 1005), reference, control, sites(4))
     assert found["difference_ns"] == -2695
     # 300 of 10000 ns apart: 6 % of a site's time are noise; of site 2 its own 300 and more are.
     assert [(s["site"], s["difference_ns"]) for s in found["sites"]] == [(1, -3000), (2, 400), (0, -100)]
@@ -111,7 +119,7 @@ def test_sites_beyond_noise_largest_first() -> None:
 
 
 def test_a_site_within_its_own_noise_is_left_out() -> None:
-    found = differences(times(1400, 90_000), times(1000, 90_000), times(1500, 90_000), sites(2))
+    found = compared(times(1400, 90_000), times(1000, 90_000), times(1500, 90_000), sites(2))
     assert found["sites"] == []
 
 
@@ -121,22 +129,22 @@ def test_where_nothing_differs_that_is_said() -> None:
         "name": "jemalloc",
         "figures": {},
         "failure": "",
-        "call_sites": differences(same, same, same, sites(2)),
+        "call_sites": compared(same, same, same, sites(2)),
     }
     document = {
         "reference": "glibc",
         "candidates": [{"name": "glibc", "figures": {}, "failure": "", "call_sites": None}, candidate],
     }
-    assert about_times(document, 5) == [
+    assert about_times(document_of(document), 5) == [
         "No call site's time differs between jemalloc and glibc by more than noise."
     ]
-    assert about_times(document, 0) == []
-    candidate["call_sites"] = differences(times(500, 2000), same, same, sites(2))
-    lines = about_times(document, 5)
+    assert about_times(document_of(document), 0) == []
+    candidate["call_sites"] = compared(times(500, 2000), same, same, sites(2))
+    lines = about_times(document_of(document), 5)
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns"
     assert lines[0] == f"{said}; most at this call site (100 % of it):"
     candidate["figures"] = {"time_ns": {"difference": -900.0, "verdict": "same"}}
-    assert about_times(document, 5)[0].startswith(f"{said} (CPU time: −900 ns); most")
+    assert about_times(document_of(document), 5)[0].startswith(f"{said} (CPU time: −900 ns); most")
     assert lines[1:] == ["  −500 ns ± 10 ns  10 calls  work work.c:7"]
     assert Shown().sites == 5
 
@@ -145,12 +153,12 @@ def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
     same = times(1000, 2000, 3000)
     candidate = {"name": "jemalloc", "figures": {}, "failure": ""}
     document = {"reference": "glibc", "candidates": [candidate]}
-    candidate["call_sites"] = differences(times(100, 2000, 3400), same, same, sites(3))
+    candidate["call_sites"] = compared(times(100, 2000, 3400), same, same, sites(3))
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"
-    assert about_times(document, 1)[0] == said
-    candidate["call_sites"] = differences(times(600, 2000, 3400), same, same, sites(3))
+    assert about_times(document_of(document), 1)[0] == said
+    candidate["call_sites"] = compared(times(600, 2000, 3400), same, same, sites(3))
     said = "Timed call by call, jemalloc and glibc take the same time in total; they differ most at these 2 call sites:"
-    assert about_times(document, 5)[0] == said
+    assert about_times(document_of(document), 5)[0] == said
 
 
 @pytest.fixture

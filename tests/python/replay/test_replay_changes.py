@@ -15,6 +15,9 @@ from heapwright.model import Trace
 from heapwright.model.sites import Site
 from heapwright.model.symbols import Location
 from heapwright.replay import candidates, changes
+from heapwright.replay.result import Effect
+from heapwright.report.declared import names_of
+from replay_documents import typed
 from written_traces import CALLOC, FREE, MALLOC, REALLOC, MadeTrace
 
 
@@ -108,35 +111,33 @@ def test_what_names_no_site_is_one_line(text: str, message: str) -> None:
 
 
 def test_a_note_says_what_became_of_the_change() -> None:
-    later = ("outlived", "most_waiting_bytes", "freed_by_caller")
-    counts = dict.fromkeys(("changed_bytes", "foreign_moves", "moved_by_others", *later), 0)
-    counts |= {"changed_blocks": 10, "change_events": 2, "freed_by_others": 3, "never_freed": 1}
+    counts = {"changed_blocks": 10, "change_events": 2, "freed_by_others": 3, "never_freed": 1}
     record = {"text": "arena@main", "change": "arena", **counts}
-    assert changes.note(record) == (
+    assert changes.note(typed(Effect, record)) == (
         "arena@main: 10 blocks changed, the arena is reset 2 times, 3 blocks freed by another thread: "
         "their arena waits for its own thread, 1 block never freed"
     )
     pool = record | {"change": "node_pool", "never_freed": 0}
-    assert "3 blocks left to the heap: freed by another thread" in changes.note(pool)
+    assert "3 blocks left to the heap: freed by another thread" in changes.note(typed(Effect, pool))
     moved = pool | {"moved_by_others": 2}
-    assert "2 blocks left to the heap: reallocated by another thread" in changes.note(moved)
+    assert "2 blocks left to the heap: reallocated by another thread" in changes.note(typed(Effect, moved))
     small = record | {"text": "small_vector:64@main", "change": "small_vector"}
-    assert changes.note(small).startswith(
+    assert changes.note(typed(Effect, small)).startswith(
         "small_vector:64@main: 10 blocks not made, 2 calls gone; memory is at least this"
     )
     phase = record | {"text": "arena:phase=load@main", "outlived": 4, "never_freed": 0, "freed_by_others": 0}
-    assert changes.note(phase) == (
+    assert changes.note(typed(Effect, phase)) == (
         "arena:phase=load@main: 10 blocks changed, the arena is reset 2 times, 4 blocks left to the heap: "
         "they outlive the phase"
     )
     waiting = {"most_waiting_bytes": 2048, "freed_by_caller": 6, "freed_by_others": 0, "never_freed": 0}
     put_off = record | {"text": "deferred_free@main", "change": "deferred_free"} | waiting
-    assert changes.note(put_off) == (
+    assert changes.note(typed(Effect, put_off)) == (
         "deferred_free@main: 10 blocks freed later, 2 runs of frees handed to another thread, at most 2.00 KiB "
         "waited, 6 blocks freed by their own thread after all: too many waited, or it ended"
     )
     both = [record | {"text": "x"}, record | {"text": "x", "change": "reserve"}, small]
-    assert [note.partition(": ")[0] for note in changes.notes(both)] == [
+    assert [note.partition(": ")[0] for note in changes.notes([typed(Effect, one) for one in both])] == [
         "x (arena)",
         "x (reserve)",
         "small_vector:64@main",
@@ -274,8 +275,8 @@ def test_trims_concern_no_site() -> None:
     assert (both.words, list(both.stacks)) == ("arena+trim:500", [1, 0, 0, 0, 0])
     first = changes.parse("trim:500+arena@main", made_sites())
     assert (first.words, list(first.stacks)) == ("trim:500+arena", [2, 0, 0, 0, 0])
-    counts = {key: [0] for key in changes._COUNTS} | {"change_events": [3]}
-    (record,) = changes.as_records(change, counts)
+    counts = {key: [0] for key in names_of(Effect)} | {"change_events": [3]}
+    (effect,) = changes.effects(change, counts)
     assert (
-        changes.note(record) == "trim:500: malloc_trim(0) is called 3 times, by the thread that called last"
+        changes.note(effect) == "trim:500: malloc_trim(0) is called 3 times, by the thread that called last"
     )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -12,11 +13,18 @@ from heapwright.measure.runner import Arm
 from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
 from heapwright.replay import clock_words, show
 from heapwright.replay.candidates import Candidate
-from heapwright.replay.decision import WEIGHED, Bounds, Dry, Table, pareto_front
-from heapwright.replay.fidelity import Curve, Fidelity
+from heapwright.replay.decision import WEIGHED, Bounds, CallsDifference, Dry, Table, pareto_front
+from heapwright.replay.result import Curve, Fidelity, Judged, TimeFidelity
+from replay_documents import document_of, typed
 
 MIB = 1 << 20
-EXACT = {"error_ns": 0.0, "tail_factor": 1.0}
+
+
+def time_truth(error_ns: float, tail_factor: float = 1.0) -> TimeFidelity:
+    return typed(TimeFidelity, {"error_ns": error_ns, "tail_factor": tail_factor})
+
+
+EXACT = time_truth(0.0)
 
 
 def arms(*by_name: tuple[str, list[dict[str, Any]]]) -> list[Arm]:
@@ -40,14 +48,14 @@ def truth(error_mib: float) -> Fidelity:
     return Fidelity(
         Curve(80 * MIB, 80 * MIB, 80 * MIB),
         Curve(80 * MIB, 80 * MIB, 80 * MIB),
-        30.0 * MIB,
         Curve(error, error, error),
+        30.0 * MIB,
+        0.0,
     )
 
 
 def figure(table: Table, number: int, key: str) -> dict[str, Any]:
-    found: dict[str, Any] = table.figures_of(number)[key]
-    return found
+    return asdict(table.figures_of(number)[key])
 
 
 def table_of(other_mib: float, error_mib: float) -> Table:
@@ -62,7 +70,11 @@ def table_of(other_mib: float, error_mib: float) -> Table:
 def test_the_end_is_behind_the_last_call_and_not_at_the_last_reading() -> None:
     """Recorded 80 MiB where the reference had 48, then all was freed: it has 10 left, the other one 40."""
     freed = Fidelity(
-        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 78 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        Curve(80 * MIB, 80 * MIB, 78 * MIB),
+        Curve(0, 0, 0),
+        30.0 * MIB,
+        0.0,
     )
     marks = [50 * MIB, 48 * MIB]
     runs = [
@@ -85,7 +97,7 @@ def test_a_time_needs_three_runs(runs: int, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(("error", "verdict"), [(EXACT, BETTER), (None, UNKNOWN)])
-def test_times_of_unknown_error_are_not_ranked(error: dict[str, float] | None, verdict: str) -> None:
+def test_times_of_unknown_error_are_not_ranked(error: TimeFidelity | None, verdict: str) -> None:
     """500 threads: with --sites 0 one arena was 'worse, +168 %', with call sites '=', which is true."""
     faster = [{**run, "p999_ns": 50.0} for run in time(3, 3, 3)]
     times = arms(("a", time(5, 5, 5)), ("b", faster), ("c", time(5, 5, 5)))
@@ -139,7 +151,11 @@ def test_a_peak_between_two_readings_counts() -> None:
 def test_no_end_is_above_the_peak() -> None:
     """The replay has 10 MiB too little at the end, which the prediction of the end makes good."""
     off = Fidelity(
-        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 70 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        Curve(80 * MIB, 80 * MIB, 70 * MIB),
+        Curve(0, 0, 0),
+        30.0 * MIB,
+        0.0,
     )
     marks = [50 * MIB, 40 * MIB]
     runs = [
@@ -206,7 +222,7 @@ def test_a_time_within_the_replays_error_is_no_difference(
         {"": Dry(0, 1e6)},
         None,
         None,
-        {"error_ns": error_ms * 1e6, "tail_factor": factor},
+        time_truth(error_ms * 1e6, factor),
     )
     assert figure(table, 1, "time_ns")["verdict"] == time_verdict
     assert figure(table, 1, "p999_ns")["verdict"] == tail_verdict
@@ -240,7 +256,7 @@ def test_what_goes_by_the_clock_is_not_ranked_at_full_speed(change: str, verdict
     assert figure(table, 1, "time_ns")["verdict"] == verdict
 
 
-CALLS = {"difference_ns": -3e6, "noise_ns": 1e6}
+CALLS = CallsDifference(difference_ns=-3e6, noise_ns=1e6)
 
 
 @pytest.mark.parametrize(
@@ -249,23 +265,23 @@ CALLS = {"difference_ns": -3e6, "noise_ns": 1e6}
         ("arena@f", "", CALLS, BETTER),
         ("arena@f+node_pool@g", "", CALLS, BETTER),
         ("arena@f", "", None, SAME),
-        ("arena@f", "", CALLS | {"difference_ns": 3e6}, SAME),
-        ("arena@f", "", CALLS | {"noise_ns": 4e6}, SAME),
+        ("arena@f", "", CALLS._replace(difference_ns=3e6), SAME),
+        ("arena@f", "", CALLS._replace(noise_ns=4e6), SAME),
         ("arena@f", "/lib/other.so", CALLS, BETTER),
         ("segregate@f", "", CALLS, BETTER),
         ("", "", CALLS, BETTER),
-        ("", "/lib/other.so", CALLS | {"difference_ns": 3e6}, SAME),
+        ("", "/lib/other.so", CALLS._replace(difference_ns=3e6), SAME),
     ],
 )
 def test_what_the_calls_say_as_well_needs_no_more_than_noise(
-    change: str, path: str, calls: dict[str, float] | None, verdict: str
+    change: str, path: str, calls: CallsDifference | None, verdict: str
 ) -> None:
     """The whole error of 20 ms is what calls take otherwise in the program; 4 of 9 ms are gone."""
     memories = arms(("a", memory(1)), ("b", memory(1)))
     times = arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5)))
     times[0].allocator = times[1].allocator = Candidate("a", "1", "")
     times[2].allocator = Candidate("a with it", "1", path, change=change)
-    error = {"error_ns": 20e6, "tail_factor": 1.0}
+    error = time_truth(20e6)
     table = Table(memories, times, {"": Dry()}, None, None, error, calls={1: calls} if calls else {})
     found = figure(table, 1, "time_ns")
     assert found["verdict"] == verdict
@@ -291,7 +307,11 @@ def test_the_resolution_is_what_noise_hides() -> None:
 def test_no_figure_falls_to_nothing_where_the_replay_has_more_than_was_recorded() -> None:
     """10 MiB recorded at the end, where the reference's replay has 40 and the other one 20."""
     more = Fidelity(
-        Curve(80 * MIB, 80 * MIB, 10 * MIB), Curve(80 * MIB, 80 * MIB, 40 * MIB), 0.0, Curve(0, 0, 30 * MIB)
+        Curve(80 * MIB, 80 * MIB, 10 * MIB),
+        Curve(80 * MIB, 80 * MIB, 40 * MIB),
+        Curve(0, 0, 30 * MIB),
+        0.0,
+        0.0,
     )
     runs = [[{**run, "end_bytes": left * MIB, "mark_bytes": [80 * MIB, 40 * MIB]} for run in memory(80)]
             for left in (40, 20)]  # fmt: skip
@@ -344,7 +364,7 @@ def document(*, failure: str = "") -> dict[str, Any]:
             "change": "",
             "command": f"{name} run",
             "variables": {},
-            "figures": table.figures_of(number),
+            "figures": {key: asdict(found) for key, found in table.figures_of(number).items()},
         }
         for number, name in enumerate(("a", "b"))
     ]
@@ -361,13 +381,13 @@ def document(*, failure: str = "") -> dict[str, Any]:
 
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
-    assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
-    assert show.next_command(document()) == (
+    assert show.verdict(document_of(document()))[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
+    assert show.next_command(document_of(document())) == (
         "heapwright try x.heapwright --remedy on:b -- PROGRAM   (measures what b run does)"
     )
     changed = document()
     changed["candidates"][1]["change"] = "arena@main"
-    assert show.next_command(changed) == (
+    assert show.next_command(document_of(changed)) == (
         "heapwright explain x.heapwright --question advice shows code for such changes"
     )
 
@@ -379,9 +399,11 @@ def test_a_peak_that_no_reading_saw_is_said() -> None:
     }
     figure = seen["candidates"][0]["figures"]["peak_bytes"]
     figure["value"] = 60.5 * MIB
-    assert show.about_truth(seen).endswith("Less is no difference (=).")
+    assert show.about_truth(document_of(seen)).endswith("Less is no difference (=).")
     figure["value"] = 75.0 * MIB
-    assert " Between two readings the replay has 75.0 MiB, which none of them saw" in show.about_truth(seen)
+    assert " Between two readings the replay has 75.0 MiB, which none of them saw" in show.about_truth(
+        document_of(seen)
+    )
 
 
 def test_what_is_better_only_behind_the_peak_is_said() -> None:
@@ -393,28 +415,33 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
         dict(figures["peak_bytes"]),
         {**figures["peak_bytes"], **better},
     )
-    assert show.verdict(later)[1:] == [
+    assert show.verdict(document_of(later))[1:] == [
         "No difference in peak is larger than the replay's noise and error.",
         "b has less memory at the end: −99 % (192 MiB).",
     ]
-    assert show.next_command(later).startswith("heapwright try x.heapwright --remedy on:b ")
+    assert show.next_command(document_of(later)).startswith("heapwright try x.heapwright --remedy on:b ")
     figures["peak_bytes"]["verdict"] = BETTER
-    assert len(show.verdict(later)) == 2
+    assert len(show.verdict(document_of(later))) == 2
 
 
 def test_without_a_winner_it_says_so() -> None:
     failed = document(failure="crashed: SIGSEGV")
-    assert show.verdict(failed) == ["No other candidate finished: there is nothing to compare."]
-    assert show.next_command(failed) == "heapwright replay x.heapwright --search tries settings of each"
+    assert show.verdict(document_of(failed)) == ["No other candidate finished: there is nothing to compare."]
+    assert (
+        show.next_command(document_of(failed))
+        == "heapwright replay x.heapwright --search tries settings of each"
+    )
     failed["candidates"][1]["variables"] = {"MALLOC_ARENA_MAX": "1"}
-    assert show.next_command(failed).startswith("heapwright explain x.heapwright --question advice shows")
-    assert show.failures(failed) == ["b crashed: SIGSEGV"]
+    assert show.next_command(document_of(failed)).startswith(
+        "heapwright explain x.heapwright --question advice shows"
+    )
+    assert show.failures(document_of(failed)) == ["b crashed: SIGSEGV"]
 
 
 def test_the_front_has_what_none_beats() -> None:
-    def figures(*values: float, verdict: str = BETTER) -> dict[str, dict[str, Any]]:
+    def figures(*values: float, verdict: str = BETTER, difference: float = -1.0) -> dict[str, Judged]:
         return {
-            key: {"value": value, "difference": -1.0, "verdict": verdict}
+            key: typed(Judged, {"value": value, "difference": difference, "verdict": verdict})
             for key, value in zip(WEIGHED, values, strict=True)
         }
 
@@ -429,9 +456,8 @@ def test_the_front_has_what_none_beats() -> None:
         "failed": {},
     }
     assert pareto_front(found) == ["fast", "small", "between", "the same"]
-    nothing = {"a": figures(5, 5, 5, 5, verdict=SAME), "b": figures(4, 4, 4, 4, verdict=SAME)}
-    for found in nothing["a"].values():
-        found["difference"] = 0.0
+    same = figures(5, 5, 5, 5, verdict=SAME, difference=0.0)
+    nothing = {"a": same, "b": figures(4, 4, 4, 4, verdict=SAME)}
     assert pareto_front(nothing) == ["a"], "what differs in nothing is no other choice"
 
 
@@ -465,12 +491,12 @@ def test_what_the_clock_decides_is_said_with_both_ends() -> None:
     undecided = document()
     figures = undecided["candidates"][1]["figures"]
     figures["peak_bytes"] |= {"verdict": UNKNOWN, "at_once": 47.0 * MIB, "never": 64.0 * MIB}
-    assert show.verdict(undecided)[1] == (
+    assert show.verdict(document_of(undecided))[1] == (
         "Whether a candidate has less memory at the peak than a depends on when it returns memory."
     )
     line = "b returns memory by the clock, which decides figures with ?: peak 47.0 MiB if at once"
-    assert clock_words.about(undecided) == [f"{line}, 64.0 MiB if never."]
+    assert clock_words.about(document_of(undecided)) == [f"{line}, 64.0 MiB if never."]
     figures["peak_bytes"]["never"] = None
-    assert clock_words.about(undecided) == [f"{line}."]
+    assert clock_words.about(document_of(undecided)) == [f"{line}."]
     figures["peak_bytes"]["verdict"] = WORSE
-    assert clock_words.about(undecided) == []
+    assert clock_words.about(document_of(undecided)) == []

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import pytest
 from heapwright.replay import fidelity
+from heapwright.replay.result import Curve
 
 MIB = 1 << 20
 TIMES = [0, 10, 20, 30]
@@ -15,14 +18,14 @@ def test_memory_beside_the_heap_is_no_error() -> None:
     truth = fidelity.compare(TIMES, recorded, [value - 5 * MIB for value in recorded])
     assert truth is not None
     assert truth.beside_heap_bytes == 5 * MIB
-    assert truth.errors == (0, 0, 0)
-    assert truth.recorded == (45 * MIB, 25 * MIB, 15 * MIB)
+    assert truth.errors == Curve(0, 0, 0)
+    assert truth.recorded == Curve(45 * MIB, 25 * MIB, 15 * MIB)
 
 
 def test_each_error_is_that_of_its_figure() -> None:
     truth = fidelity.compare(TIMES, [1 * MIB, 9 * MIB, 5 * MIB, 2 * MIB], [0, 9 * MIB, 4 * MIB, 5 * MIB])
     assert truth is not None
-    assert truth.errors == pytest.approx((1 * MIB, MIB / 3, 4 * MIB))
+    assert astuple(truth.errors) == pytest.approx((1 * MIB, MIB / 3, 4 * MIB))
     assert truth.relative_peak == 1 / 9
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from heapwright.model.sites import Site, Sites
 from heapwright.model.symbols import Location
 from heapwright.replay import held_memory
 from heapwright.replay.site_words import about_memory
+from replay_documents import document_of
 from written_traces import MALLOC, MadeTrace
 
 MIB = 1 << 20
@@ -34,7 +36,7 @@ def differences(own: dict[str, Any], reference: dict[str, Any], control: dict[st
     arms = [Arm(Allocator(name, "1", ""), name == "control") for name in ("a", "control", "b")]
     first, found = held_memory.of_arms(arms, {0: reference, 1: control, 2: own}, 5e6, SITES)
     assert first is None and found is not None
-    return found
+    return asdict(found)
 
 
 def test_pages_by_site_and_those_without_a_block() -> None:
@@ -69,14 +71,14 @@ def test_what_is_said() -> None:
     candidate = {"name": "jemalloc", "figures": {}, "failure": "", "memory_sites": found}
     plain = {"name": "glibc", "figures": {}, "failure": "", "memory_sites": None}
     document = {"reference": "glibc", "candidates": [plain, candidate]}
-    assert about_memory(document, 5) == [
+    assert about_memory(document_of(document), 5) == [
         "At 5.00 ms, when glibc has most memory, jemalloc has −10.0 MiB: −4.00 MiB in pages without a block, and "
         "of the rest most at this call site (60 % of it):",
         "  −6.00 MiB ± 92.2 KiB  9 blocks  work work.c:7",
     ]
-    assert about_memory(document, 0) == []
+    assert about_memory(document_of(document), 0) == []
     candidate["memory_sites"] = differences(said(32, 4, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
-    assert about_memory(document, 5) == [
+    assert about_memory(document_of(document), 5) == [
         "At 5.00 ms, when glibc has most memory, jemalloc has +2.00 MiB, +2.00 MiB in pages without a block; "
         "no call site differs by more than noise and 1 %."
     ]
@@ -84,7 +86,7 @@ def test_what_is_said() -> None:
     less = differences(said(30.2, 4.2, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
     assert len(less["sites"]) == 1
     candidate["memory_sites"] = less
-    assert about_memory(document, 5) == [
+    assert about_memory(document_of(document), 5) == [
         "At 5.00 ms, when glibc has most memory, jemalloc has as much; no call site differs by more than noise and 1 %."
     ]
 

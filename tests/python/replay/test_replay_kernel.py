@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from heapwright.cli import run_command
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import kernel, kernel_words
+from replay_documents import document_of
 from written_traces import FREE, MALLOC, MadeTrace
 
 
@@ -33,36 +35,38 @@ def candidate(name: str, *runs: dict[str, float]) -> dict[str, Any]:
 def test_each_figure_has_its_spread() -> None:
     found = kernel.of_arms(arm(memory(10), memory(30), memory(20)), arm(TIME))
     assert found is not None
-    assert found["system_calls"]["mmap"]["calls"] == {"median": 20, "low": 10, "high": 30}
-    assert found["system_calls"]["mmap"]["ns"]["median"] == 10_000
-    assert found["faults"]["median"] == 7
-    assert found["voluntary_switches"]["median"] == 3
+    assert asdict(found)["system_calls"]["mmap"]["calls"] == {"median": 20, "low": 10, "high": 30}
+    assert asdict(found)["system_calls"]["mmap"]["ns"]["median"] == 10_000
+    assert found.faults.median == 7
+    assert found.voluntary_switches.median == 3
     assert kernel.total(found) == 20
 
 
 def test_what_the_kernel_cannot_tell_or_failed_is_unknown() -> None:
     found = kernel.of_arms(arm({"faults": 7}), arm(TIME))
-    assert found is not None and found["system_calls"] is None
+    assert found is not None and found.system_calls is None
     assert kernel.total(found) is None
     assert kernel.of_arms(arm(memory(1), failure="crashed: SIGSEGV"), arm(TIME)) is None
     document = {"candidates": [{"name": "a", "kernel": found}, candidate("b", memory(90_000))]}
-    assert kernel_words.about(document) == []
+    assert kernel_words.about(document_of(document)) == []
 
 
 def test_only_many_more_or_fewer_are_said() -> None:
     document = {"candidates": [candidate("a", memory(2000, 4000))]}
     for name, calls in (("few", 100), ("like", 4000), ("many", 50_000), ("nearly", 11_000)):
         document["candidates"].append(candidate(name, memory(calls)))
-    assert kernel_words.about(document) == [
+    assert kernel_words.about(document_of(document)) == [
         "System calls of the heap calls: a 6,000 (1.00 ms, mostly other), few 100 (50.0 µs, mostly mmap), "
         "many 50,000 (25.0 ms, mostly mmap)."
     ]
     small = {"candidates": [candidate("a", memory(10)), candidate("b", memory(900))]}
-    assert kernel_words.about(small) == []
+    assert kernel_words.about(document_of(small)) == []
 
 
 def test_kinds_that_nobody_asks_for_are_left_out() -> None:
-    rows = kernel_words.rows({"candidates": [candidate("a", memory(5)), candidate("b", memory(6))]})
+    rows = kernel_words.rows(
+        document_of({"candidates": [candidate("a", memory(5)), candidate("b", memory(6))]})
+    )
     assert [(row["kind"], row["candidate"], row["calls"]) for row in rows[:3]] == [
         ("mmap", "a", 5),
         ("mmap", "b", 6),

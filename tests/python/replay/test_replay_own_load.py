@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from heapwright.measure.runner import Arm
 from heapwright.measure.verdict import BETTER, SAME, UNKNOWN, WORSE
 from heapwright.replay import own_load, show
 from heapwright.replay.decision import Table
+from heapwright.replay.result import Document, Times
+from replay_documents import document_of, typed
 from test_replay_decision import document as decided
 from written_traces import FREE, MALLOC, MadeTrace
 
@@ -45,7 +48,8 @@ def arms(*runs: list[dict[str, float]]) -> list[Arm]:
 def verdict(gaps: list[Arm], error_ns: float = 0.0) -> dict[str, Any]:
     """At full speed both take the same."""
     same = arms([run(1)] * 3, [run(1)] * 3)
-    return Table([], same, {}, None, None, None, gaps, error_ns).figures_of(1)
+    found = Table([], same, {}, None, None, None, gaps, error_ns).figures_of(1)
+    return {key: asdict(figure) for key, figure in found.items()}
 
 
 def test_a_verdict_is_of_the_load_that_it_was_measured_at() -> None:
@@ -64,7 +68,7 @@ def test_a_load_that_is_not_kept_ranks_nothing(late: float, found: str) -> None:
     both = decided()
     figures = both["candidates"][1]["figures"]
     figures["gaps_time_ns"] = {**figures["time_ns"], "verdict": UNKNOWN}
-    assert show.verdict(both | {"gaps": {"candidates": []}, "runs": 3})[1] == (
+    assert show.verdict(document_of(both | {"gaps": {"candidates": []}, "runs": 3}))[1] == (
         "The program's load could not be kept, so time with gaps is not ranked."
     )
 
@@ -82,24 +86,21 @@ def test_the_tail_is_that_of_the_runs_with_gaps() -> None:
 
 def test_without_gaps_there_are_no_such_figures() -> None:
     assert "gaps_time_ns" not in verdict([])
-    assert own_load.describe([], 1, 0, []) is None
+    assert own_load.describe([], 1, 0, {}) is None
 
 
 def test_the_error_is_that_of_the_calls_sum_beside_the_recorded_one() -> None:
-    recorded = [
-        {"function": "malloc", "sum_ns": 4e6},
-        {"function": "free", "sum_ns": 2e6},
-        {"function": "mmap", "sum_ns": 9e9},  # no heap call
-    ]
+    sums = {"malloc": 4e6, "free": 2e6, "mmap": 9e9}  # the last one is no heap call
+    recorded = {name: typed(Times, {"sum_ns": sum_ns}) for name, sum_ns in sums.items()}
     found = own_load.describe(arms([run(5, 1)] * 3, [run(1, late=40)] * 3), 2, 8e6, recorded, 5e5)
     assert found is not None
-    assert (found["recorded_ns"], found["replayed_ns"], found["error_ns"]) == (5.5e6, 5e6, 5e5)
-    assert [own["late_share"] for own in found["candidates"]] == [0, 0.4]
+    assert (found.recorded_ns, found.replayed_ns, found.error_ns) == (5.5e6, 5e6, 5e5)
+    assert [own.late_share for own in found.candidates] == [0, 0.4]
 
 
-def document(late: float) -> dict[str, Any]:
-    gaps = own_load.describe(arms([run(5)] * 3, [run(1, late=late)] * 3), 2, 8e6, [])
-    return {"gaps": gaps, "reference": "a"}
+def document(late: float) -> Document:
+    gaps = own_load.describe(arms([run(5)] * 3, [run(1, late=late)] * 3), 2, 8e6, {})
+    return document_of({"gaps": gaps, "reference": "a"})
 
 
 def test_a_load_that_is_not_kept_is_said() -> None:
@@ -120,11 +121,11 @@ def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
     figures["time_ns"] |= worse
     both["gaps"] = {"candidates": []}
     figures["gaps_time_ns"] = {**figures["time_ns"], **better}
-    assert show.verdict(both)[:2] == [
+    assert show.verdict(document_of(both))[:2] == [
         "No candidate has less time in the heap at full speed than a.",
         "b has less time in the heap at the program's load: −40 % (2.00 ms); its price: CPU time +20 %.",
     ]
-    assert show.next_command(both) == (
+    assert show.next_command(document_of(both)) == (
         "heapwright try x.heapwright --remedy on:b -- PROGRAM   (measures what b run does)"
     )
 

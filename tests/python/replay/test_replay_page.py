@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from heapwright.cli import run_command
 from heapwright.replay import page, show
+from replay_documents import document_of
 from test_replay_command import QUICK, made_trace
 
 MIB = 1 << 20
@@ -70,14 +71,14 @@ def curves(html: str) -> list[tuple[str, str]]:
 
 
 def test_the_verdict_is_the_headline_and_marks_stand_in_the_table() -> None:
-    html = page.render(two(), show.Shown())
+    html = page.render(document_of(two()), show.Shown())
     assert "<h1>other has less time in the heap at full speed" in html
     assert html.count('class="num better"') == len(show.COLUMNS) - 1
     assert "LD_PRELOAD=libother.so shop" in html
 
 
 def test_the_spread_of_each_figure_is_a_table() -> None:
-    html = page.render(two(), show.Shown())
+    html = page.render(document_of(two()), show.Shown())
     assert "<h2>Spread of the runs</h2>" in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     at = cells.index("wall time")
@@ -94,7 +95,7 @@ def test_percentiles_stand_by_call_site() -> None:
     site |= {"difference_ns": -5.0, "noise_ns": 1.0}
     sites = {"ns": 5.0, "difference_ns": -5.0, "noise_ns": 1.0, "sites": [site]}
     shown["candidates"][1]["call_sites"] = sites
-    html = page.render(shown, show.Shown())
+    html = page.render(document_of(shown), show.Shown())
     assert "at these call sites" in html and "by function and size" not in html
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     at = cells.index("parse shop.c:7")
@@ -103,7 +104,7 @@ def test_percentiles_stand_by_call_site() -> None:
 
 
 def test_each_curve_goes_through_what_was_read() -> None:
-    points = {name: text for text, name in curves(page.render(two(), show.Shown()))}
+    points = {name: text for text, name in curves(page.render(document_of(two()), show.Shown()))}
     assert list(points) == ["curve-0", "curve-1", "curve-2"]  # the recording, the reference, the other
     heights = {name: [float(pair.split(",")[1]) for pair in text.split()] for name, text in points.items()}
     low, high, middle = heights["curve-0"]
@@ -117,13 +118,16 @@ def test_each_curve_goes_through_what_was_read() -> None:
 def test_a_recording_without_readings_leaves_the_colours_as_they_are() -> None:
     shown = two()
     shown["moments"]["recorded_bytes"] = None
-    assert [name for _, name in curves(page.render(shown, show.Shown()))] == ["curve-1", "curve-2"]
+    assert [name for _, name in curves(page.render(document_of(shown), show.Shown()))] == [
+        "curve-1",
+        "curve-2",
+    ]
 
 
 def test_of_many_the_best_are_drawn_and_the_rest_is_counted() -> None:
     slow = [measured(f"slow{number}", "worse", [MIB] * 3) for number in range(9)]
     reference, best = two()["candidates"]
-    html = page.render(document(*slow, best, reference), show.Shown())
+    html = page.render(document_of(document(*slow, best, reference)), show.Shown())
     assert len(curves(html)) == 1 + 6
     assert "other: at most 1.00 MiB" in html
     assert "5 more in the table above" in html
@@ -131,7 +135,7 @@ def test_of_many_the_best_are_drawn_and_the_rest_is_counted() -> None:
 
 def test_names_stay_text_and_nothing_is_fetched() -> None:
     hostile = measured("</style><script>alert(1)</script>", "better", [0, MIB, MIB])
-    html = page.render(document(*two()["candidates"], hostile), show.Shown())
+    html = page.render(document_of(document(*two()["candidates"], hostile)), show.Shown())
     assert "<script" not in html
     assert re.findall(r'(?:src|href)="(?!data:)', html) == []
     assert "default-src &#x27;none&#x27;" in html and "unsafe" not in html

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from heapwright.cli import run_command
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import spread
+from replay_documents import document_of
 from rich.console import Console
 from test_replay_command import QUICK, made_trace
 
@@ -31,8 +33,8 @@ def time(elapsed_ns: float) -> dict[str, float]:
 def test_wall_time_is_without_that_of_the_dry_run() -> None:
     dry = [{"elapsed_ns": ns} for ns in (100.0, 900.0, 200.0)]
     found = spread.of_arms(arm(), arm(time(700), time(150), time(900)), dry, None)
-    assert found["wall_ns"] == {"median": 500.0, "low": 0.0, "high": 700.0, "runs": 3}
-    assert found["max_ns"] == {"median": 350.0, "low": 75.0, "high": 450.0, "runs": 3}
+    assert asdict(found["wall_ns"]) == {"median": 500.0, "low": 0.0, "high": 700.0, "runs": 3}
+    assert asdict(found["max_ns"]) == {"median": 350.0, "low": 75.0, "high": 450.0, "runs": 3}
     assert "overhead_bytes" not in found
 
 
@@ -40,8 +42,8 @@ def test_overhead_is_resident_less_what_is_needed_over_time_and_at_the_peak() ->
     """0 for 100 ns, 20 for 200 and 40 for the last 100; the largest overhead is not that of the peak."""
     more = {"mark_bytes": [30.0, 80.0, 40.0]}
     found = spread.of_arms(arm(MEMORY, more), arm(), (), NEEDED)
-    assert found["overhead_bytes"] == {"median": 23.75, "low": 20.0, "high": 27.5, "runs": 2}
-    assert found["peak_overhead_bytes"] == {"median": 25.0, "low": 20.0, "high": 30.0, "runs": 2}
+    assert asdict(found["overhead_bytes"]) == {"median": 23.75, "low": 20.0, "high": 27.5, "runs": 2}
+    assert asdict(found["peak_overhead_bytes"]) == {"median": 25.0, "low": 20.0, "high": 30.0, "runs": 2}
     assert "wall_ns" not in found
 
 
@@ -108,7 +110,7 @@ def document() -> dict[str, Any]:
 
 
 def test_what_none_is_measured_of_is_left_out() -> None:
-    found = [(row["figure"], row["candidate"]) for row in spread.rows(document())]
+    found = [(row["figure"], row["candidate"]) for row in spread.rows(document_of(document()))]
     assert found[:3] == [
         ("wall time", "glibc"),
         ("wall time", "glibc mmap_threshold=32768,trim_threshold=1"),
@@ -120,7 +122,7 @@ def test_what_none_is_measured_of_is_left_out() -> None:
 @pytest.mark.parametrize("width", [60, 100])
 def test_figures_are_headings_and_fit(width: int) -> None:
     out = io.StringIO()
-    spread.detail(document()).on_console(Console(file=out, width=width, highlight=False))
+    spread.detail(document_of(document())).on_console(Console(file=out, width=width, highlight=False))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     rows = lines[lines.index("wall time") + 1 :]

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,21 +14,33 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.model import KIND_NAMES, Trace
 from heapwright.replay import time_fidelity
+from heapwright.replay.result import Document, Times
+from replay_documents import document_of
 from test_replay_command import made_trace
 from written_traces import FREE, MALLOC
 
 MALLOCS = {"function": "malloc", "calls": 100, "sum_ns": 9000, "p50_ns": 80, "p99_ns": 300}
 FREES = {"function": "free", "calls": 90, "sum_ns": 900, "p50_ns": 10, "p99_ns": 20}
+Rows = Sequence[Mapping[str, Any]]
 
 
-def said_of(found: Any, *changes: str) -> dict[str, Any]:
-    candidates = [{"change": change} for change in ("", *changes)]
-    return {"time_fidelity": found, "reference": "glibc", "candidates": candidates}
+def times_of(rows: Rows) -> dict[str, Times]:
+    kept = [{key: value for key, value in row.items() if key != "function"} for row in rows]
+    return {row["function"]: Times(**own) for row, own in zip(rows, kept, strict=True)}
+
+
+def compare(recorded: Rows, replayed: Rows, off_ns: int = 0) -> dict[str, Any] | None:
+    found = time_fidelity.compare(times_of(recorded), times_of(replayed), off_ns)
+    return found and asdict(found)
+
+
+def said_of(found: Any) -> Document:
+    return document_of({"time_fidelity": found, "reference": "glibc"})
 
 
 def test_totals_are_those_of_functions_that_both_have() -> None:
     other = {"function": "calloc", "calls": 5, "sum_ns": 50, "p50_ns": 10, "p99_ns": None}
-    found = time_fidelity.compare([MALLOCS, FREES], [MALLOCS | {"sum_ns": 4050}, FREES, other])
+    found = compare([MALLOCS, FREES], [MALLOCS | {"sum_ns": 4050}, FREES, other])
     assert found is not None
     assert (found["recorded_ns"], found["replayed_ns"]) == (9900, 4950)
     assert found["relative_error"] == -0.5
@@ -47,7 +61,7 @@ def test_totals_are_those_of_functions_that_both_have() -> None:
 def test_the_shape_is_that_of_functions_that_take_the_time(
     mallocs: dict[str, Any], frees: dict[str, Any], is_same: bool
 ) -> None:
-    found = time_fidelity.compare([MALLOCS, FREES], [MALLOCS | mallocs, FREES | frees])
+    found = compare([MALLOCS, FREES], [MALLOCS | mallocs, FREES | frees])
     assert found is not None
     assert found["is_same_shape"] is is_same
     (line,) = time_fidelity.about(said_of(found))
@@ -56,11 +70,11 @@ def test_the_shape_is_that_of_functions_that_take_the_time(
 
 def test_the_error_is_what_the_sums_differ_by_and_the_tails_factor() -> None:
     replayed = [MALLOCS | {"sum_ns": 4000, "p99_ns": 60}, FREES | {"p99_ns": 1}]
-    found = time_fidelity.compare([MALLOCS, FREES], replayed, off_ns=900)
+    found = compare([MALLOCS, FREES], replayed, off_ns=900)
     assert found is not None
     assert (found["recorded_ns"], found["error_ns"], found["tail_factor"]) == (9000, 4100, 20.0)
     small = FREES | {"sum_ns": 90}  # with less than a tenth of the time
-    found = time_fidelity.compare([MALLOCS, small], [replayed[0], small | {"p99_ns": 1}])
+    found = compare([MALLOCS, small], [replayed[0], small | {"p99_ns": 1}])
     assert found is not None
     assert found["tail_factor"] == 5.0
     (line,) = time_fidelity.about(said_of(found))
@@ -69,31 +83,28 @@ def test_the_error_is_what_the_sums_differ_by_and_the_tails_factor() -> None:
 
 @pytest.mark.parametrize(("sum_ns", "times"), [(18000, "0.5"), (4500, "2.0")])
 def test_how_far_a_difference_is_that_of_the_program_is_said(sum_ns: int, times: str) -> None:
-    found = time_fidelity.compare([MALLOCS], [MALLOCS | {"sum_ns": sum_ns}])
+    found = compare([MALLOCS], [MALLOCS | {"sum_ns": sum_ns}])
     (line,) = time_fidelity.about(said_of(found))
     assert f"recorded calls take {times} times the replayed ones" in line
 
 
 def test_no_call_is_said_to_take_no_time() -> None:
     replayed = [MALLOCS | {"p50_ns": 0.0, "p99_ns": None}]
-    (line,) = time_fidelity.about(said_of(time_fidelity.compare([MALLOCS | {"p50_ns": 4.0}], replayed)))
+    (line,) = time_fidelity.about(said_of(compare([MALLOCS | {"p50_ns": 4.0}], replayed)))
     assert "malloc: p50 < 4 ns and p99 unknown, recorded p50 4 ns and p99 300 ns" in line
 
 
 def test_the_clock_is_taken_out_of_recorded_times() -> None:
     rare = {"function": "calloc", "calls": 5, "sum_ns": 30, "p50_ns": 6, "p99_ns": None}
-    found = time_fidelity.Recorded([MALLOCS, rare], 700, 500).without_clock(8.0)
-    assert found.functions == [
-        {"function": "malloc", "calls": 100, "sum_ns": 8200, "p50_ns": 72, "p99_ns": 292},
-        {"function": "calloc", "calls": 5, "sum_ns": 0, "p50_ns": 0, "p99_ns": None},
-    ]
+    found = time_fidelity.Recorded(times_of([MALLOCS, rare]), 700, 500).without_clock(8.0)
+    assert found.functions == {"malloc": Times(100, 8200, 72, 292), "calloc": Times(5, 0, 0, None)}
     assert found[1:] == (700, 500)
 
 
 def test_what_is_not_known_is_not_compared() -> None:
-    assert time_fidelity.compare([], [MALLOCS]) is None
-    assert time_fidelity.compare([FREES], [MALLOCS]) is None
-    assert time_fidelity.about({"time_fidelity": None}) == []
+    assert compare([], [MALLOCS]) is None
+    assert compare([FREES], [MALLOCS]) is None
+    assert time_fidelity.about(said_of(None)) == []
 
 
 def test_recorded_times_stand_beside_replayed_ones(

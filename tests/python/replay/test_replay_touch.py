@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from heapwright.replay import show
+from replay_documents import document_of
 
 MIB = 1 << 20
 
@@ -18,7 +19,7 @@ def said(large: int, seen: int, *bytes_: float | None) -> str:
         "guessed_untouched_bytes": untouched,
         "small_bytes": small,
     }
-    return show.about_touch({"plan": plan})
+    return show.about_touch(document_of({"plan": plan}))
 
 
 @pytest.mark.parametrize(

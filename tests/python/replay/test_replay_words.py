@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from heapwright.measure.verdict import SAME, UNKNOWN, WORSE
 from heapwright.replay import show
+from replay_documents import document_of
 
 
 def test_what_is_not_better_is_said_with_its_reason() -> None:
@@ -14,7 +15,7 @@ def test_what_is_not_better_is_said_with_its_reason() -> None:
             {"name": name, "figures": {"time_ns": {"verdict": verdict, "at_once": None}}}
             for name, verdict in zip("abc", (SAME, *verdicts), strict=True)
         ]
-        return show.verdict({"reference": "a", "candidates": candidates, "runs": runs, "gaps": None})[0]
+        return show.verdict(document_of({"reference": "a", "candidates": candidates, "runs": runs}))[0]
 
     assert said(WORSE, WORSE) == "No candidate has less time in the heap at full speed than a."
     assert said(WORSE, SAME) == (
@@ -32,9 +33,7 @@ def test_in_markdown_call_sites_are_a_list_and_keep_their_names(monkeypatch: pyt
     texts = ["Most at these:", "  −5 ns ± 1 ns  9 calls  std::vector<int>::grow(int*)", "At 5 ms:"]
     monkeypatch.setattr(show.site_words, "about", lambda *_: texts)
     monkeypatch.setattr(show, "below", lambda _: ["How true it is.", "note: a_b"])
-    lines = show.as_markdown(
-        {"reference": "a", "candidates": [], "runs": 3, "gaps": None}, show.Shown()
-    ).splitlines()
+    lines = show.as_markdown(document_of({"reference": "a", "runs": 3}), show.Shown()).splitlines()
     at = lines.index("Most at these:")
     assert lines[at + 1 :] == [
         "",

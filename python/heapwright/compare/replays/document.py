@@ -14,7 +14,8 @@ from heapwright.compare import noise
 from heapwright.compare.noise import VERDICTS
 from heapwright.compare.replays.reading import Candidate, Measured, Replay
 from heapwright.measure import verdict
-from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, Figure
+from heapwright.replay.decision import LEAST_DIFFERENCE
+from heapwright.replay.figures import FIGURES, Figure
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
 SCHEMA = "heapwright.compare-replays/1"

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 from heapwright.measure.verdict import VERDICTS, Figure
 from heapwright.model.values import clean
-from heapwright.replay.decision import AT_THE_END, FIGURES
-from heapwright.replay.fidelity import KEYS
-from heapwright.replay.fields import SCHEMA
+from heapwright.replay.figures import AT_THE_END, FIGURES, KEYS, SCHEMA
 
 _KIND = SCHEMA.rpartition("/")[0]
 

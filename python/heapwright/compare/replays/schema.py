@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from heapwright.compare.replays.document import CANDIDATES, DOCUMENT, FIGURE, SCHEMA
-from heapwright.replay.decision import FIGURES
+from heapwright.replay.figures import FIGURES
 from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, object_of, type_of
 
 

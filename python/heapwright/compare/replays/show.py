@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.compare.noise import LESS, MORE, UNKNOWN
 from heapwright.measure.verdict import LEAST_RUNS
-from heapwright.replay.decision import FIGURES, Figure
+from heapwright.replay.figures import FIGURES, Figure
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import WORD, Column, Record
 
