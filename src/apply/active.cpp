@@ -2,8 +2,10 @@
 // Reads the remedy file before main, and makes what it asks for; at exit, the statistics.
 #include "apply/active.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "apply/deeds_line.hpp"
 #include "apply/deferred_frees.hpp"
 #include "apply/exit_frees.hpp"
 #include "apply/idle_trim.hpp"
@@ -30,7 +33,8 @@ namespace {
 
 constinit Remedies remedies{};
 constinit const Remedies* active = nullptr;
-constinit bool prints_statistics = false;
+// Where the statistics go: "" nowhere, 1: stderr, or a file. A copy: programs overwrite their environment.
+constinit char statistics_path[256]{};
 
 // getenv() may be the program's own.
 const char* environment_value(const char* name) noexcept {
@@ -114,7 +118,8 @@ void begin() noexcept {
   begin_trims(path);
   begin_skipping(path);
   const char* wanted = environment_value("HEAPWRIGHT_APPLY_STATS");
-  prints_statistics = wanted != nullptr && std::strcmp(wanted, "1") == 0;
+  const std::size_t bytes = wanted == nullptr ? 0 : std::strlen(wanted) + 1;
+  if (bytes <= sizeof statistics_path) std::memcpy(statistics_path, wanted == nullptr ? "" : wanted, bytes);
 }
 
 [[gnu::constructor]] void at_load() {
@@ -123,14 +128,30 @@ void begin() noexcept {
   errno = before;
 }
 
-// After the program's own destructors and exit handlers.
+void print_all_statistics(int file) noexcept {
+  print_statistics(remedies, file);
+  for (const Remedy& remedy : remedies.remedies) {
+    DeedsLine line;
+    if (remedy.kind == RemedyKind::trim) {
+      line.text("heapwright: trim:").number(remedy.every_ms).text(": ");
+      line.number(idle_trims()).text(" times trimmed\n").write(file);
+    } else if (remedy.kind == RemedyKind::skip_frees) {
+      line.text("heapwright: skip-frees-at-exit: ").number(skipped_frees());
+      line.text(" frees skipped\n").write(file);
+    }
+  }
+}
+
+// After the program's own destructors and exit handlers. The file of a path has to be there.
 [[gnu::destructor]] void at_unload() {
   close_watch_page();
-  if (!prints_statistics) return;
-  print_statistics(remedies);
-  if (skipped_frees() != 0) {
-    heap::Line().text("skip-frees-at-exit: ").number(skipped_frees()).text(" frees skipped").write();
-  }
+  if (active == nullptr) return;
+  if (std::strcmp(statistics_path, "1") == 0) return print_all_statistics(STDERR_FILENO);
+  if (*statistics_path != '/') return;
+  const int file = open(statistics_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  print_all_statistics(file);
+  close(file);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "apply/helper_thread.hpp"
 #include "apply/next_functions.hpp"
+#include "counters/head.hpp"
 #include "heap/service/maintenance.hpp"
 #include "platform/next_symbols.hpp"
 
@@ -14,6 +15,7 @@ namespace heapwright::apply {
 namespace {
 
 int (*trim_heap)(std::size_t) = nullptr;
+constinit counters::Counter trims{};
 
 std::uint64_t nanoseconds(clockid_t clock) noexcept {
   timespec now;
@@ -27,6 +29,7 @@ void sleep_ms(std::uint32_t ms) noexcept {
 }
 
 void trim_all() noexcept {
+  counters::add_owned(trims, 1);
   if (trim_heap != nullptr) trim_heap(0);
   constexpr std::size_t slice = 1024;
   while (heap::maintain(slice, 0) == slice) {
@@ -52,6 +55,8 @@ void* trim_when_idle(void* ms) {
 }
 
 }  // namespace
+
+std::uint64_t idle_trims() noexcept { return trims.load(std::memory_order_relaxed); }
 
 bool start_idle_trim(std::uint32_t every_ms, bool has_site_heaps) noexcept {
   trim_heap = reinterpret_cast<int (*)(std::size_t)>(dlsym(RTLD_NEXT, "malloc_trim"));

@@ -11,4 +11,7 @@ namespace heapwright::apply {
 // trim, as another allocator serves the program, or no thread.
 bool start_idle_trim(std::uint32_t every_ms, bool has_site_heaps) noexcept;
 
+// How often it was called.
+std::uint64_t idle_trims() noexcept;
+
 }  // namespace heapwright::apply

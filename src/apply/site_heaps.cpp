@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstring>
 
+#include "apply/deeds_line.hpp"
 #include "apply/deferred_frees.hpp"
 #include "apply/nearly_all.hpp"
 #include "apply/remedy_file.hpp"
@@ -227,21 +228,25 @@ heapwright_heap_statistics statistics_of(std::uint32_t remedy) noexcept {
   return sums;
 }
 
-void print_statistics(const Remedies& remedies) noexcept {
+void print_statistics(const Remedies& remedies, int file) noexcept {
   for (std::uint32_t i = 0; i < remedies.remedy_count; ++i) {
     if (site_heaps[i].heap == nullptr) continue;
     look_at_locked(site_heaps[i]);  // the process ends
     const counters::RemedyCounters& row = watched(i);
-    heap::Line line;
-    line.text(row.change).text("@").text(row.site).text(": ");
-    line.number(row.made.load(std::memory_order_relaxed)).text(" blocks made, ");
-    line.number(row.reused.load(std::memory_order_relaxed)).text(" of them again, ");
-    line.number(row.deferred.load(std::memory_order_relaxed)).text(" freed later, ");
-    line.number(row.refused.load(std::memory_order_relaxed)).text(" refused, ");
-    line.number(row.left.load(std::memory_order_relaxed)).text(" left; live ");
-    line.number(row.live_blocks.load(std::memory_order_relaxed)).text(" blocks, ");
-    line.number(row.live_bytes.load(std::memory_order_relaxed)).text(" bytes; held ");
-    line.number(row.held_bytes.load(std::memory_order_relaxed)).text(" bytes").write();
+    DeedsLine line;
+    line.text("heapwright: ").text(row.change).text("@").text(row.site).text(": ");
+    const auto put = [&line](const auto& counter, const char* what) {
+      line.number(counter.load(std::memory_order_relaxed)).text(what);
+    };
+    put(row.made, " blocks made, ");
+    put(row.reused, " of them again, ");
+    put(row.deferred, " freed later, ");
+    put(row.refused, " refused, ");
+    put(row.left, " left; live ");
+    put(row.live_blocks, " blocks, ");
+    put(row.live_bytes, " bytes; held ");
+    put(row.held_bytes, " bytes\n");
+    line.write(file);
   }
 }
 

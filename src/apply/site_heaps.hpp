@@ -35,8 +35,8 @@ void* resize_own(std::uint32_t remedy, void* block, std::size_t bytes) noexcept;
 
 heapwright_heap_statistics statistics_of(std::uint32_t remedy) noexcept;
 
-// A line on stderr for each remedy that has a site.
-void print_statistics(const Remedies& remedies) noexcept;
+// A line for each remedy that has a site.
+void print_statistics(const Remedies& remedies, int file) noexcept;
 
 // Around a fork.
 void lock_kept_blocks() noexcept;

@@ -151,7 +151,11 @@ def test_an_idle_program_gives_back_what_it_freed(record: Record, tmp_path: Path
     remedy = kept(record, tmp_path, ["trim:20"], "idles", 10)
     assert Applied(None, "idles", 300).output == "kept\n"
     applied = Applied(remedy, "idles", 60_000)
-    assert (applied.code, applied.output, applied.errors) == (0, "returned\n", [])
+    assert (applied.code, applied.output) == (0, "returned\n")
+    assert [
+        line for line in applied.errors if re.fullmatch(r"heapwright: trim:20: [1-9]\d* times trimmed", line)
+    ]
+    assert len(applied.errors) == 1
 
 
 @pytest.mark.skipif(not JEMALLOC.exists(), reason="needs another allocator")
@@ -162,7 +166,21 @@ def test_another_allocator_is_not_trimmed_by_the_c_librarys_function(tmp_path: P
     assert applied.errors[0].endswith(
         "this allocator has no malloc_trim, or there can be no thread; trim is off"
     )
-    assert Applied(remedy, "idles", 60).errors == []
+    assert all(" times trimmed" in line for line in Applied(remedy, "idles", 60).errors)
+
+
+def test_what_was_done_goes_to_a_file_that_is_there(tmp_path: Path) -> None:
+    """A program's standard error may be its output, or what it reads again."""
+    remedy, deeds = tmp_path / "remedy.toml", tmp_path / "deeds"
+    remedy.write_text(SKIPS + '[[remedy]]\nchange = "trim"\nevery_ms = 3600000\n')
+    for is_there in (False, True, True):
+        if is_there:
+            deeds.touch()
+        assert Applied(remedy, Path("/bin/true"), HEAPWRIGHT_APPLY_STATS=str(deeds)).errors == []
+        assert deeds.exists() == is_there
+    line = re.compile(r"heapwright: (skip-frees-at-exit: \d+ frees skipped|trim:3600000: 0 times trimmed)")
+    lines = deeds.read_text().splitlines()
+    assert len(lines) == 4 and all(map(line.fullmatch, lines)), lines
 
 
 def skipped(applied: Applied) -> int:
@@ -200,7 +218,7 @@ def test_no_free_is_skipped_where_memory_is_limited(tmp_path: Path) -> None:
     for limit in ("-v", "-d"):
         line = f"ulimit {limit} 4000000; exec {programs / 'ends_by'} return nothing"
         applied = Applied(remedy, Path("/bin/sh"), "-c", line)
-        assert (applied.code, applied.errors) == (0, [])
+        assert (applied.code, applied.errors) == (0, ["heapwright: skip-frees-at-exit: 0 frees skipped"])
 
 
 def test_a_table_that_goes_is_freed_later(record: Record, tmp_path: Path) -> None:

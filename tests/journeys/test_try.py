@@ -112,6 +112,28 @@ def test_another_allocator_is_in_use_and_its_other_output_is_noticed() -> None:
     assert tried(*words[:4], *words[5:]).stdout
 
 
+def test_remedies_without_a_site_need_no_recording_and_say_that_they_did_nothing(tmp_path: Path) -> None:
+    words = (
+        "--remedy",
+        "skip-frees-at-exit",
+        "--remedy",
+        "trim:60000",
+        "--runs",
+        3,
+        "--",
+        "/bin/sleep",
+        "0.1",
+    )
+    done = tried(*words, cwd=tmp_path)
+    said = " ".join(done.stdout.split())
+    assert said.startswith("Nothing that was tried helps. ")
+    assert (
+        "trim:60000: no difference, as it did nothing; trim:60000 did nothing: the program was never idle"
+        in said
+    )
+    assert (tmp_path / "remedy.trim:60000.toml").exists()
+
+
 @pytest.mark.skipif(not Path("/usr/bin/redis-server").exists(), reason="redis-server is not installed")
 def test_a_server_under_its_load(tmp_path: Path) -> None:
     with socket.socket() as listener:

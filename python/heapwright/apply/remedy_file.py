@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from heapwright.model import Trace
 from heapwright.model.names import short_name
@@ -60,14 +61,13 @@ class Remedy:
 
 
 class RemedyFile:
-    """Remedies for the program of one recording."""
+    """Remedies for the program of one recording; None: remedies without a site, for any program."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace | None) -> None:
         self.remedies: list[Remedy] = []
-        self._trace = trace
+        self._recording = trace
         self._modules: dict[int, int] = {}  # numbers in the file, by those in the recording
         self._taken: dict[tuple[Frame, ...], Remedy] = {}
-        self._allocations = trace.facts().stacks["allocations"]  # of each stack
 
     def add(self, change: str, value: str) -> None:
         """value: the sites, as a replay takes them; of trim the milliseconds; else "". RemedyError."""
@@ -80,6 +80,16 @@ class RemedyFile:
         self.remedies.append(remedy)
         if len(self.remedies) > MOST_REMEDIES:
             raise RemedyError(f"{len(self.remedies)} remedies; a file takes at most {MOST_REMEDIES}")
+
+    @property
+    def _trace(self) -> Trace:
+        assert self._recording is not None  # asked for by remedies with a site alone
+        return self._recording
+
+    @cached_property
+    def _allocations(self) -> Sequence[int]:
+        """Of each stack."""
+        return self._trace.facts().stacks["allocations"]
 
     def text(self) -> str:
         """The file's contents."""

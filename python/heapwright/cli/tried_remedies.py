@@ -19,11 +19,30 @@ from heapwright.model import Trace
 from heapwright.replay import obedience, settings
 from heapwright.replay.candidates import C_LIBRARY, Candidate, is_c_library
 from heapwright.replay.remedy import Remedy, without_source
-from heapwright.trial.run import Way
+from heapwright.trial.run import DID_NOTHING, Way
 
 # What the library writes where it does not apply a remedy: the file has another build than the recording, the
 # allocator has nothing to trim, the program its own malloc.
 _IS_OFF = r"^heapwright: (\S+@.* is off: .*|\S+: .*; (?:\S+ is off|no remedy is applied))$"
+
+# What the library says at a process's end (HEAPWRIGHT_APPLY_STATS), and what a 0 there means.
+_DEEDS_TO = "HEAPWRIGHT_APPLY_STATS"
+_DEEDS = (
+    (
+        r"heapwright: ((?:segregate|reuse|defer)@.*): (\d+) blocks made",
+        f"{DID_NOTHING}none of its calls was made",
+    ),
+    (
+        r"heapwright: (reuse@.*): [1-9]\d* blocks made, (\d+) of them again",
+        "used no block again: it keeps freed ones of more than 64 KiB",
+    ),
+    (r"heapwright: (defer@.*): [1-9]\d* blocks made, .* (\d+) freed later", "freed no block later"),
+    (r"heapwright: (trim:\d+): (\d+) times", f"{DID_NOTHING}the program was never idle for so long"),
+    (
+        r"heapwright: (skip-frees-at-exit): (\d+) frees",
+        f"{DID_NOTHING}no free came after the end of main or the call of exit, or memory has a limit",
+    ),
+)
 
 
 def of_recording(report: explaining.Report) -> tuple[list[judge.Wanted], list[str]]:
@@ -72,13 +91,17 @@ def way_of(remedy: Remedy, shelf: Shelf, trace: Trace | None = None) -> Way:
         path, in_code = _remedy_file(remedy, trace)
         variables["HEAPWRIGHT_APPLY"] = str(path)
     library = library if "/" in library else ""
-    return Way(remedy.text, variables, library, is_of_settings, in_code, _IS_OFF if remedy.change else "")
+    way = Way(remedy.text, variables, library, is_of_settings, in_code)
+    if not remedy.change:
+        return way
+    parts = 0 if remedy.allocator else len(remedy.applied)
+    return way._replace(refusal=_IS_OFF, deeds_to=_DEEDS_TO, deeds=_DEEDS, parts=parts)
 
 
 def _remedy_file(remedy: Remedy, trace: Trace | None) -> tuple[Path, list[str]]:
-    """The file that it wrote, and what does the same in code."""
+    """The file that it wrote, and what does the same in code. Without a recording: in the working folder."""
     text = remedy._replace(on="", settings="").text
-    if trace is None:
+    if trace is None and "@" in text:
         raise MeasureError(
             f"{text} cannot be tried without a recording of this program: heapwright record makes one, "
             "heapwright try FILE takes it"
@@ -89,8 +112,8 @@ def _remedy_file(remedy: Remedy, trace: Trace | None) -> tuple[Path, list[str]]:
             file.add(change, value)
     except RemedyError as error:
         raise MeasureError(str(error)) from None
-    recording = Path(trace.path).resolve()
-    path = recording.with_name(f"{recording.stem}.{re.sub(r'[^A-Za-z0-9_.@:+-]', '_', text)[:80]}.toml")
+    beside = Path(trace.path).resolve().with_suffix("") if trace is not None else Path.cwd() / "remedy"
+    path = beside.with_name(f"{beside.name}.{re.sub(r'[^A-Za-z0-9_.@:+-]', '_', text)[:80]}.toml")
     output.write_text(path, True, file.text())
     return path, [one.in_code for one in file.remedies]
 

@@ -18,6 +18,7 @@ from heapwright.measure.verdict import BETTER, SAME, VERDICTS, WORSE
 from heapwright.report.columns import Choice, Column, Many, Record
 from heapwright.trial import keeping
 from heapwright.trial.figures import FIGURES, Figure
+from heapwright.trial.run import DID_NOTHING
 from heapwright.trial.session import Arm, Tried
 
 SCHEMA = "heapwright.try/1"
@@ -55,6 +56,8 @@ ROW = (
     Column("remedy", "text", about="As --remedy takes it; empty: the program as it is."),
     Column("variables", "texts", about="Environment variables that do it."),
     Column("failure", "text", about="How the program fails with it; empty: it does not."),
+    Column("idle", Many("text"), about="What parts of it never did in these runs, and why."),
+    Column("is_idle", "flag", about="It did nothing at all: what differs is noise."),
     Column("figures", "figures", about="Without those that were not measured."),
     Column("replayed", Many(SAID), about="What a replay of the recording says of it; empty: nothing."),
     Column("keep", KEEP, about="How to keep it."),
@@ -107,11 +110,14 @@ def make(tried: Tried, said: Said) -> Record:
 
 def _row(tried: Tried, arm: Arm, said: Said) -> Record:
     name = arm.way.name
+    idle = _idle(arm)
     found = {figure.key: _figure(tried, arm, figure) for figure in FIGURES}
     return {
         "remedy": name,
         "variables": dict(arm.way.variables),
         "failure": arm.failure,
+        "idle": idle,
+        "is_idle": 0 < arm.way.parts == sum(DID_NOTHING in what for what in idle),
         # A run that failed says nothing of the others.
         "figures": {} if arm.failure else {key: one for key, one in found.items() if one is not None},
         "replayed": [dict(one) for one in said.replayed.get(name, ())],
@@ -120,6 +126,12 @@ def _row(tried: Tried, arm: Arm, said: Said) -> Record:
             "in_code": list(arm.way.in_code),
         },
     }
+
+
+def _idle(arm: Arm) -> list[str]:
+    """Told by all runs; counted ones tell nothing."""
+    told = [run.deeds for run in arm.runs if "wall_ns" in run.figures]
+    return [what for what in (told[0] if told else ()) if all(one.get(what) == 0 for one in told)]
 
 
 def _figure(tried: Tried, arm: Arm, figure: Figure) -> Record | None:
@@ -175,11 +187,13 @@ def gain(row: Record, key: str) -> float:
 
 def _best(rows: Sequence[Record]) -> str:
     """The owner's figure decides where there is one; otherwise what gains more than it costs, first of all
-    what costs nothing."""
+    what costs nothing. What did nothing is none."""
     goals = [figure.key for figure in FIGURES if figure.is_goal]
     wanted = ["metric"] if any("metric" in row["figures"] for row in rows) else goals
     ranked = []
     for row in rows[1:]:
+        if row["is_idle"]:
+            continue
         gains = max(gain(row, key) for key in wanted)
         price = -sum(min(0.0, gain(row, key)) for key in goals)
         if gains > (0.0 if wanted == ["metric"] else price):

@@ -30,11 +30,19 @@ _SHOWN = 160  # of a line that a program wrote
 _ENDED_ON_REQUEST = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
 
 
+# Of a part of a remedy whose deed this was: the program runs as it is.
+DID_NOTHING = "did nothing: "
+
+
 class Way(NamedTuple):
     """A way to run it. name: the remedy's; "": as it is. library: a file that has to be in its memory.
 
     allocator: of whose settings the variables are; "": none. in_code: what does the same in the program's
     code. refusal: a pattern of what is written to standard error where the program runs without it; "": none.
+    deeds_to: a variable with the path of a file that each process adds to when it ends; "": none. deeds:
+    patterns of its lines, with what a part of the remedy is called and how often it did something; and what
+    it means that it never did. parts: of the remedy, if each of them says DID_NOTHING where it does nothing;
+    0: it changes the program in any case.
     """
 
     name: str = ""
@@ -43,6 +51,9 @@ class Way(NamedTuple):
     allocator: str = ""
     in_code: Sequence[str] = ()
     refusal: str = ""
+    deeds_to: str = ""
+    deeds: Sequence[tuple[str, str]] = ()
+    parts: int = 0
 
 
 class Plan(NamedTuple):
@@ -65,6 +76,8 @@ class Run(NamedTuple):
     """figures: by key. output: a digest of what it wrote, and its exit code; "": not kept.
 
     unit: of the metric. children: how many processes were seen below it. allocators: libraries in its memory.
+    deeds: how often parts of the remedy did something, by what it means if they never did; only those that
+    all processes told.
     """
 
     figures: Mapping[str, float]
@@ -72,6 +85,7 @@ class Run(NamedTuple):
     unit: str = ""
     children: int = 0
     allocators: tuple[str, ...] = ()
+    deeds: Mapping[str, int] = {}
 
 
 class FailedError(Exception):
@@ -96,14 +110,17 @@ class _Running:
         self._is_mapped = not way.library
         self._is_left_out = False
         self._looks = 0
+        self._deeds = folder / "deeds"
         self._allocators: set[str] = set()
 
     def run(self) -> Run:
         plan = self._plan
         with (self._folder / "errors").open("w+b") as self._errors:
-            self._process = start(
-                plan.command, plan.environment, self._way.variables, self._output, self._errors
-            )
+            variables = dict(self._way.variables)
+            if self._way.deeds_to:
+                self._deeds.touch()
+                variables[self._way.deeds_to] = str(self._deeds)
+            self._process = start(plan.command, plan.environment, variables, self._output, self._errors)
             begin_s = time.monotonic()
             self._end_s = begin_s + plan.limit_s
             self._descriptor = os.pidfd_open(self._process)
@@ -128,7 +145,8 @@ class _Running:
         elif plan.metric:
             unit = self._unit
         found = tuple(sorted(self._allocators))
-        return Run(figures, self._digest(code), unit, len(self._sampler.children), found)
+        children = len(self._sampler.children)
+        return Run(figures, self._digest(code), unit, children, found, self._done(1 + children))
 
     # A program that ends by itself.
 
@@ -289,6 +307,15 @@ class _Running:
 
     def _why(self, code: int) -> str:
         return self._last_line() or f": exit code {code}"
+
+    def _done(self, processes: int) -> dict[str, int]:
+        """A process that was killed, or became another program, tells nothing: it may have done something."""
+        lines = self._deeds.read_text(errors="replace").splitlines() if self._way.deeds_to else []
+        found: dict[str, list[int]] = {}
+        for pattern, meaning in self._way.deeds:
+            for one in filter(None, (re.match(pattern, line) for line in lines)):
+                found.setdefault(f"{one[1]} {meaning}", []).append(int(one[2]))
+        return {what: sum(counts) for what, counts in found.items() if len(counts) >= processes}
 
     def _said(self) -> str:
         self._errors.seek(0)

@@ -24,7 +24,7 @@ def verdict(document: Document) -> list[str]:
     """A line for each remedy, best first; before them, that none helps."""
     rows = document["remedies"][1:]
     named = sorted(rows, key=lambda row: row["remedy"] != document["best"])
-    lines = [f"{row['remedy']}: {_said(document, row)}." for row in named]
+    lines = [f"{row['remedy']}: {'; '.join([_said(document, row), *row['idle']])}." for row in named]
     if document["best"] or not rows:
         return lines
     why = "nothing that was tried helps" if any(_is_told(row) for row in rows) else "nothing can be told"
@@ -38,6 +38,8 @@ def _is_told(row: Record) -> bool:
 def _said(document: Document, row: Record) -> str:
     if row["failure"]:
         return f"the program {row['failure']}"
+    if row["is_idle"]:
+        return "no difference, as it did nothing"
     shown = [figure for figure in FIGURES if figure.key in row["figures"]]
     changed = [
         _changed(document, row, figure)

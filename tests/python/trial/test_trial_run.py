@@ -104,6 +104,40 @@ def test_a_remedy_that_the_program_refuses_is_not_measured() -> None:
         run_once(says, Way("cut@f", refusal="^heapwright: (.* is off: .*)$"))
 
 
+DEEDS = (
+    (r"(cut@\w+): (\d+) made", "did nothing: no call"),
+    (r"(cut@\w+): [1-9]\d* made, (\d+) again", "used none"),
+)
+TELLS = "import os; print({}, file=open(os.environ['DEEDS'], 'a'))"
+
+
+@pytest.mark.parametrize(
+    ("told", "deeds"),
+    [
+        ("'cut@f: 0 made, 0 again'", {"cut@f did nothing: no call": 0}),
+        ("'cut@f: 7 made, 0 again'", {"cut@f did nothing: no call": 7, "cut@f used none": 0}),
+        (
+            "'cut@f: 0 made, 0 again\\ncut@f: 2 made, 1 again'",
+            {"cut@f did nothing: no call": 2, "cut@f used none": 1},
+        ),
+        ("'other'", {}),
+    ],
+)
+def test_what_a_remedy_did_is_told_by_its_processes(told: str, deeds: dict[str, int]) -> None:
+    way = Way("cut@f", deeds_to="DEEDS", deeds=DEEDS)
+    assert run_once(python(TELLS.format(told)), way).deeds == deeds
+    assert run_once(python(TELLS.format(told)), Way("cut@f", {"DEEDS": os.devnull})).deeds == {}
+
+
+def test_a_process_that_tells_nothing_may_have_done_something() -> None:
+    """The child is killed, and so adds no line."""
+    kills = "import subprocess as s; p = s.Popen(['sleep', '9']); import time; time.sleep(.3); p.kill(); p.wait(); "
+    found = run_once(
+        python(kills + TELLS.format("'cut@f: 0 made'")), Way("cut@f", deeds_to="DEEDS", deeds=DEEDS)
+    )
+    assert (found.children, found.deeds) == (1, {})
+
+
 @pytest.mark.parametrize(
     ("made", "said", "of_load"),
     [

@@ -94,6 +94,33 @@ def test_what_does_the_same_in_code_stands_with_the_ways_to_keep_a_remedy() -> N
     assert show.keep(made)[-1] == ("in code", "a pool at load shop.cpp:4")
 
 
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_what_did_nothing_is_not_the_best_by_chance(parts: int) -> None:
+    way = ARENAS._replace(name="set:glibc.arena_max=1", parts=parts)
+    what = "trim:9 did nothing: it was never idle"
+    runs = [Run({"peak_bytes": 50 * MIB, "wall_ns": 1e9}, deeds={what: 0})] * 3
+    plain = Run({"peak_bytes": 100 * MIB, "wall_ns": 1e9})
+    made = tried(Runner(plain=forever(plain), arenas=runs), [way])
+    row = made["remedies"][1]
+    assert (row["idle"], row["is_idle"]) == ([what], parts == 1)
+    line = " ".join(show.verdict(made))
+    if parts == 1:
+        assert made["best"] == ""
+        assert line.endswith(f": no difference, as it did nothing; {what}.")
+    else:
+        assert made["best"] == way.name
+        assert "peak −50 %" in line and line.endswith(f"; {what}.")
+
+
+def test_what_some_run_did_was_done() -> None:
+    runs = [
+        Run({"peak_bytes": MIB, "wall_ns": 1e9}, deeds={"trim:9 did nothing: x": count})
+        for count in (0, 1, 0)
+    ]
+    made = tried(Runner(plain=forever(Run({"peak_bytes": MIB, "wall_ns": 1e9})), arenas=runs))
+    assert made["remedies"][1]["idle"] == []
+
+
 def test_where_nothing_helps_that_is_the_first_line() -> None:
     made = tried(Runner(plain=forever((100, 50)), arenas=forever((100, 50))))
     assert show.verdict(made) == ["Nothing that was tried helps.", f"{ARENAS.name}: no difference."]
