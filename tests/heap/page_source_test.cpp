@@ -334,6 +334,8 @@ void purge_all() {
   }
 }
 
+std::size_t committed_units() { return committed_bytes() / unit_bytes; }
+
 TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
   const auto longest = allocate_run(8192);
   free_run(longest.unit, 8192, false);
@@ -354,8 +356,8 @@ TEST_F(PageSource, AShortRunWithRoomTakesAnEarlierPlaceWhileTheseAreAmple) {
   const auto longest = allocate_run(8192);
   free_run(longest.unit, 8192, false);
   purge_all();
-  constexpr std::size_t count = 100;
-  heap::Run runs[count];
+  const std::size_t count = 2 * (50 + committed_units() / 256);  // ample in a large heap, too
+  std::vector<heap::Run> runs(count);
   for (heap::Run& run : runs) run = allocate_run(5);  // less than four times 2
   const auto before = allocate_run_with_room(2, Growth::in_small_steps);
   EXPECT_TRUE(before.is_zeroed);
@@ -393,8 +395,8 @@ TEST_F(PageSource, WhatIsFreeBelowTheFrontierJoinsTheNextGrowth) {
 // The longer place stays whole for a block that needs it.
 TEST_F(PageSource, ABlockThatGrowsByHalfTakesTheShortestPlaceWhileTheseAreAmple) {
   purge_all();
-  constexpr std::size_t count = 200;
-  heap::Run runs[count];
+  const std::size_t count = 4 * (50 + committed_units() / 512);
+  std::vector<heap::Run> runs(count);
   for (std::size_t i = 0; i < count; ++i) runs[i] = allocate_run(i % 4 == 0 ? 3 : i % 4 == 2 ? 9 : 1);
   for (std::size_t i = 0; i < count; i += 2) free_run(runs[i].unit, i % 4 == 0 ? 3 : 9, true);
   const auto is_in_place = [&](std::uint32_t unit, std::size_t first) {
@@ -419,8 +421,9 @@ TEST_F(PageSource, ABlockThatGrowsByHalfTakesTheShortestPlaceWhileTheseAreAmple)
 TEST_F(PageSource, ALargeShareOfDirtyRunsIsASurplusThatGoesInPieces) {
   purge_all();
   EXPECT_FALSE(has_surplus());
-  const std::uint32_t units = (unit_frontier() - first_unit()) / 2 + 100;
+  const auto units = static_cast<std::uint32_t>(committed_units() / surplus_share + 100);
   const auto run = allocate_run(units);
+  ASSERT_NE(run.unit, 0U);
   EXPECT_FALSE(has_surplus());
   free_run(run.unit, units, true);
   EXPECT_TRUE(has_surplus());
