@@ -47,18 +47,31 @@ bool has_family(const SymbolTable& table, const std::string& prefix, bool is_sta
 }
 
 // An allocator's own names before libc's: where both are, the program calls the former.
-std::optional<std::string> find_prefix(const SymbolTable& table, bool is_static) {
-  for (const std::string_view prefix : known_prefixes) {
-    if (has_family(table, std::string(prefix), is_static)) return std::string(prefix);
-  }
-  // A jemalloc that was built with a project's prefix.
-  constexpr std::string_view ending = "_je_malloc";
+std::vector<std::string> find_prefixes(const SymbolTable& table, bool is_static) {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& prefix) {
+    const bool is_known = std::find(found.begin(), found.end(), prefix) != found.end();
+    if (!is_known && has_family(table, prefix, is_static)) found.push_back(prefix);
+  };
+  for (const std::string_view prefix : known_prefixes) add(std::string(prefix));
+  // A jemalloc that was built with a project's prefix. No other allocator has a mallocx.
   for (const auto& [name, symbol] : table) {
-    std::string prefix = name.substr(0, name.size() - std::min(name.size(), std::size_t{6}));
-    if (name.ends_with(ending) && has_family(table, prefix, is_static)) return prefix;
+    const std::size_t bytes = name.ends_with("_je_malloc") ? 6 : name.ends_with("_mallocx") ? 7 : 0;
+    if (bytes != 0) add(name.substr(0, name.size() - bytes));
   }
-  if (has_family(table, "", is_static)) return "";
-  return std::nullopt;
+  add("");
+  return found;
+}
+
+std::optional<std::string> find_prefix(const SymbolTable& table, bool is_static) {
+  const auto found = find_prefixes(table, is_static);
+  return found.empty() ? std::nullopt : std::optional(found[0]);
+}
+
+// A malloc without a prefix is taken for an allocator's only beside functions that nothing else has:
+// libraries have functions of this name for many purposes.
+bool is_taken_in_library(const SymbolTable& table, const std::string& prefix) {
+  return !prefix.empty() || has_any(table, "", {"mallocx", "sdallocx"});
 }
 
 // mimalloc's names mean something only with its prefix.
@@ -116,6 +129,20 @@ void mark_glibc(const SymbolTable& table, Allocator& allocator) {
   allocator.own_code_bytes = at_thread_end->size;
 }
 
+void add_usable_size(const SymbolTable& table, const std::string& prefix, Allocator& allocator) {
+  for (const char* name : {"malloc_usable_size", "usable_size"}) {
+    const Symbol* const usable = find_function(table, prefix + name);
+    if (usable != nullptr && allocator.usable_size == 0) allocator.usable_size = usable->address;
+  }
+}
+
+void add_code(const std::vector<Mapping>& maps, Allocator& allocator) {
+  const Mapping* const code = find_mapping(maps, allocator.points[0].symbol.address);
+  if (code == nullptr) return;
+  allocator.code = code->begin;
+  allocator.code_bytes = code->end - code->begin;
+}
+
 // As reports and replays know it: the family comes first.
 std::string name_of(const Allocator& allocator, const std::string& prefix) {
   if (allocator.is_glibc) return "glibc (static)";
@@ -151,17 +178,33 @@ std::optional<InnerAllocator> find_inner_allocator(const TargetMemory& memory, c
   add_of_system(table, allocator);
   mark_glibc(table, allocator);
   allocator.is_musl = modules.empty() ? find(table, "__init_tp") != nullptr : has_musl(memory, modules);
-  for (const char* name : {"malloc_usable_size", "usable_size"}) {
-    const Symbol* const usable = find_function(table, *prefix + name);
-    if (usable != nullptr && allocator.usable_size == 0) allocator.usable_size = usable->address;
-  }
-  const Mapping* const code = find_mapping(maps, allocator.points[0].symbol.address);
-  if (code != nullptr) {
-    allocator.code = code->begin;
-    allocator.code_bytes = code->end - code->begin;
-  }
+  add_usable_size(table, *prefix, allocator);
+  add_code(maps, allocator);
   allocator.name = name_of(allocator, *prefix);
   found.unseen = unseen_beside(memory, table, *prefix, modules);
+  return found;
+}
+
+std::vector<Allocator> find_allocators_in_library(const SymbolTable& table, const std::string& file,
+                                                  const std::vector<Mapping>& maps) {
+  std::vector<Allocator> found;
+  for (const std::string& prefix : find_prefixes(table, false)) {
+    if (!is_taken_in_library(table, prefix)) continue;
+    Allocator allocator;
+    allocator.is_inner = true;
+    allocator.operators = owns_operators(table, prefix) ? Operators::of_allocator : Operators::none;
+    add_points(table, prefix, allocator);
+    const std::uint64_t first = allocator.points[0].symbol.address;
+    const bool is_known = std::any_of(found.begin(), found.end(), [&](const Allocator& other) {
+      return other.points[0].symbol.address == first;
+    });
+    if (is_known) continue;
+    add_usable_size(table, prefix, allocator);
+    add_code(maps, allocator);
+    const std::string family = prefix == "mi_" ? "mimalloc" : "jemalloc";
+    allocator.name = family + " inside " + file + " (" + prefix + "malloc)";
+    found.push_back(std::move(allocator));
+  }
   return found;
 }
 

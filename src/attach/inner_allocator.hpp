@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An allocator that is linked into the executable, found by the executable's symbol table: also one whose
+// An allocator that is linked into the executable or a library, found by its symbol table: also one whose
 // functions have a prefix or are not exported, and that of a static program.
 #pragma once
 
@@ -20,5 +20,10 @@ struct InnerAllocator {
 std::optional<InnerAllocator> find_inner_allocator(const TargetMemory& memory, const SymbolTable& table,
                                                    const std::vector<Module>& modules,
                                                    const std::vector<Mapping>& maps);
+
+// Those inside a shared library, which calls them directly: by that library's symbol table. file: for
+// display.
+std::vector<Allocator> find_allocators_in_library(const SymbolTable& table, const std::string& file,
+                                                  const std::vector<Mapping>& maps);
 
 }  // namespace heapwright::attach

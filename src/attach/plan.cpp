@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "attach/inner_allocator.hpp"
+#include "attach/library_allocators.hpp"
 #include "attach/process_links.hpp"
 #include "attach/refusal.hpp"
 #include "counters/program_name.hpp"
@@ -27,7 +28,8 @@ const char stripped_text[] =
     "its executable is stripped, so where an allocator in it begins is unknown; keep its symbol table (no "
     "strip, no -s), or link it dynamically";
 const char without_malloc_text[] =
-    "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable";
+    "its symbol table names no allocator (malloc, je_malloc, _rjem_malloc, mi_malloc) in the executable, and "
+    "no library has one inside";
 const char leave_out_text[] = "; to record the C library's, leave out --patch";
 
 // Without these, the counts would be wrong.
@@ -101,12 +103,30 @@ class Planner {
     if (is_of_process) plan_.allocator = find_allocator(memory_, modules, plan_.maps);
     const SymbolTable table = read_symbol_table(process_, entry);
     auto inner = find_inner_allocator(memory_, table, modules, plan_.maps);
-    if (inner) return is_of_process ? take_beside(*inner) : take_inner(*inner, modules);
-    if (is_of_process) return;
     const std::string why = table.empty() ? stripped_text : without_malloc_text;
-    if (modules.empty()) throw Refusal(why);
-    plan_.allocator = find_allocator(memory_, modules, plan_.maps);
-    if (!plan_.allocator.path.empty()) throw Refusal(table.empty() ? why : why + leave_out_text);
+    if (modules.empty() && !inner) throw Refusal(why);
+    if (inner) {
+      is_of_process ? take_beside(*inner) : take_inner(*inner, modules);
+    } else if (!is_of_process) {
+      plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+    }
+    take_from_libraries(modules);
+    const bool has_own = inner || plan_.second || plan_.allocator.path.empty();
+    if (!is_of_process && !has_own) throw Refusal(table.empty() ? why : why + leave_out_text);
+  }
+
+  // One at most is recorded beside the process's: hooks are compiled for two.
+  void take_from_libraries(const std::vector<Module>& modules) {
+    for (Allocator& found :
+         find_library_allocators(process_, memory_, modules, plan_.maps, plan_.allocator)) {
+      if (plan_.second) {
+        plan_.notes.push_back("calls of " + found.name + " are not seen, as those of " + plan_.second->name +
+                              " are");
+        continue;
+      }
+      plan_.second = std::move(found);
+      plan_.is_second_in_library = true;
+    }
   }
 
   void take_beside(InnerAllocator& inner) {

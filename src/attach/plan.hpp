@@ -54,7 +54,8 @@ struct Plan {
   std::string started_as;  // the path that was executed
   std::string program;     // the same without the folder
   Allocator allocator;
-  std::optional<Allocator> second;  // the one in the executable, if libraries call another
+  std::optional<Allocator> second;  // the one in the executable, if libraries call another, or in a library
+  bool is_second_in_library = false;
   std::uint64_t clock_gettime = 0;  // 0: the process has no vDSO version
   std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
   std::uint64_t libc_code = 0;      // the mapping with its mmap; 0: unknown, or linked statically
@@ -79,7 +80,7 @@ struct Plan {
 
   // A program has an allocator of its own to live on it. CPython has a mimalloc that it does not use.
   bool is_second_first() const noexcept {
-    return second && (whose == Whose::of_executable || interpreter.runtime == 0);
+    return second && !is_second_in_library && (whose == Whose::of_executable || interpreter.runtime == 0);
   }
   // The allocator that reports name first, and the other one; nullptr: there is none.
   const Allocator& main() const noexcept { return is_second_first() ? *second : allocator; }

@@ -56,38 +56,49 @@ void add_functions(std::ifstream& file, const Elf64_Shdr& symbols, const Elf64_S
   }
 }
 
-// The sections, and how far the program lies from where the file says.
+// The sections of a file, and where it says that it begins.
 struct Sections {
   std::ifstream file;
   std::vector<Elf64_Shdr> rows;
-  std::uint64_t bias = 0;
+  std::uint64_t entry = 0;
   std::size_t names = 0;  // number of the section with their names
 
-  Sections(pid_t process, std::uint64_t entry)
-      : file(tracee::memory_folder(process) + "/exe", std::ios::binary) {
+  explicit Sections(const std::string& path) : file(path, std::ios::binary) {
     const auto header = read_rows<Elf64_Ehdr>(file, 0, sizeof(Elf64_Ehdr));
     if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return;
     const std::size_t count = std::min<std::size_t>(header[0].e_shnum, most_sections);
     rows = read_rows<Elf64_Shdr>(file, header[0].e_shoff, count * sizeof(Elf64_Shdr));
-    bias = entry - header[0].e_entry;
+    entry = header[0].e_entry;
     names = header[0].e_shstrndx;
   }
 };
 
-}  // namespace
+std::string executable_of(pid_t process) { return tracee::memory_folder(process) + "/exe"; }
 
-SymbolTable read_symbol_table(pid_t process, std::uint64_t entry) {
+// bias: how far it lies from where the file says.
+SymbolTable read_table(Sections& sections, std::uint64_t bias) {
   SymbolTable table;
-  Sections sections(process, entry);
   for (const Elf64_Shdr& section : sections.rows) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.rows.size()) continue;
-    add_functions(sections.file, section, sections.rows[section.sh_link], sections.bias, table);
+    add_functions(sections.file, section, sections.rows[section.sh_link], bias, table);
   }
   return table;
 }
 
+}  // namespace
+
+SymbolTable read_symbol_table(pid_t process, std::uint64_t entry) {
+  Sections sections(executable_of(process));
+  return read_table(sections, entry - sections.entry);
+}
+
+SymbolTable read_library_table(const std::string& path, std::uint64_t bias) {
+  Sections sections(path);
+  return read_table(sections, bias);
+}
+
 SectionPlace find_section(pid_t process, std::uint64_t entry, const std::string& name) {
-  Sections sections(process, entry);
+  Sections sections(executable_of(process));
   if (sections.names >= sections.rows.size()) return {};
   const Elf64_Shdr& texts = sections.rows[sections.names];
   auto names = read_rows<char>(sections.file, texts.sh_offset, texts.sh_size);
@@ -95,7 +106,8 @@ SectionPlace find_section(pid_t process, std::uint64_t entry, const std::string&
   names.back() = '\0';
   for (const Elf64_Shdr& section : sections.rows) {
     if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_name >= names.size()) continue;
-    if (name == names.data() + section.sh_name) return {sections.bias + section.sh_addr, section.sh_size};
+    if (name == names.data() + section.sh_name)
+      return {entry - sections.entry + section.sh_addr, section.sh_size};
   }
   return {};
 }

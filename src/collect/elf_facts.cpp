@@ -127,6 +127,7 @@ void inspect_sections(Elf* elf, Inspection& found) {
   while ((section = elf_nextscn(elf, section)) != nullptr) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_SYMTAB) found.facts.is_stripped = false;
     if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) {
       inspect_symbols(elf, section, header, found);
     }

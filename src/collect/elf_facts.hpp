@@ -15,6 +15,7 @@ struct ElfFacts {
   bool is_of_own_processor = false;
   std::string interpreter = {};  // PT_INTERP; empty: static
   std::string sanitizer = {};    // "AddressSanitizer", ...; empty: none
+  bool is_stripped = true;       // it has no symbol table but the loader's
   bool defines_malloc = false;
   bool hides_malloc = false;        // has one that no other file can call
   bool imports_malloc = false;      // or another function that makes blocks

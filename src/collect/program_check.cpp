@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "collect/elf_facts.hpp"
+#include "collect/needed_libraries.hpp"
 #include "collect/own_processor.hpp"
 #include "collect/unseen_allocators.hpp"
 
@@ -262,11 +263,28 @@ class Check {
       return false;
     }
     result_.defines_malloc = facts.defines_malloc;
-    result_.has_inner_allocator = has_inner_allocator(path, facts);
+    result_.has_inner_allocator = has_inner_allocator(path, facts) || is_inside_of_library();
     const std::string unseen =
         unseen_in(path, facts, way_ == Way::patched ? Role::patched_program : Role::program);
     if (!unseen.empty()) result_.notes.push_back(unseen);
     return true;
+  }
+
+  // Stripped ones cannot be patched, and the system's are.
+  bool is_inside_of_library() const {
+    const char* const library_path = getenv("LD_LIBRARY_PATH");
+    const auto libraries = needed_libraries(result_.executable, library_path != nullptr ? library_path : "");
+    return std::any_of(libraries.begin(), libraries.end(), [](const std::string& library) {
+      return has_symbol_table(library) && has_inner_allocator(library, facts_of(library));
+    });
+  }
+
+  static ElfFacts facts_of(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return {};
+    ElfFacts facts = inspect_elf(file);
+    close(file);
+    return facts;
   }
 
   const std::string& search_path_;

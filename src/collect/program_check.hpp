@@ -17,9 +17,10 @@ struct ProgramCheck {
   std::vector<std::string> arguments;  // argv; argv[0] as typed
   std::string executable;              // the ELF file that will run
   bool defines_malloc = false;
-  bool has_inner_allocator = false;  // a jemalloc or mimalloc in it, for most that it allocates
-  bool is_starter = false;           // a shell or env: the program that it starts matters
-  std::vector<std::string> notes;    // what the recorder will not see
+  // A jemalloc or mimalloc in it, for most that it allocates, or in a library that it is linked to.
+  bool has_inner_allocator = false;
+  bool is_starter = false;         // a shell or env: the program that it starts matters
+  std::vector<std::string> notes;  // what the recorder will not see
 };
 
 // Whether the program at this path is made to start another one: a shell, env, setpriv and the like.

@@ -58,8 +58,26 @@ bool has(const std::vector<std::string>& conditions, std::string_view beginning)
                      [&](const std::string& line) { return line.starts_with(beginning); });
 }
 
+// Whether its calls are recorded: heapwright-attach says so of the second allocator.
+bool is_beside(const std::string& library, const std::vector<std::string>& conditions) {
+  const std::string name = " inside " + file_of(library) + " (";
+  return std::any_of(conditions.begin(), conditions.end(), [&](const std::string& line) {
+    return line.starts_with(trace::beside_condition) && line.find(name) != std::string::npos;
+  });
+}
+
 const char remedy[] = "; record it with --patch to see these too, or link the allocator as a shared library";
-const char library_remedy[] = "; link it as a shared library or preload it to record them";
+const char library_remedy[] =
+    "; record --pid records them once it is loaded, and so does record without --children if the program is "
+    "linked to it";
+const char stripped_remedy[] =
+    "; it is stripped, so where its functions begin is unknown: keep its symbol table (no strip, no -s)";
+const char other_remedy[] = "; link it as a shared library or preload it to record them";
+
+const char* library_way_out(const ElfFacts& facts) {
+  if (facts.own_allocator != "jemalloc" && facts.own_allocator != "mimalloc") return other_remedy;
+  return facts.is_stripped ? stripped_remedy : library_remedy;
+}
 
 }  // namespace
 
@@ -74,7 +92,7 @@ std::string unseen_in(const std::string& path, const ElfFacts& facts, Role role)
            "record it without " + file_of(path);
   }
   if (role == Role::patched_program) return "";
-  const std::string way_out = role == Role::program ? remedy : library_remedy;
+  const std::string way_out = role == Role::program ? remedy : library_way_out(facts);
   const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
   const bool has_own_malloc =
       !facts.passes_malloc_on && (is_program ? facts.defines_malloc : facts.hides_malloc);
@@ -169,7 +187,9 @@ UnseenAllocators::Found UnseenAllocators::of(const session::ProcessBlock& block,
     const ElfFacts& facts = facts_of(path);
     // Under an explicit loader, the executable is the loader.
     const bool is_program = path == executable || (!facts.interpreter.empty() && facts.library_name.empty());
-    add(found.unseen, unseen_in(path, facts, is_program ? as_program : Role::library));
+    if (is_program || !is_beside(path, conditions)) {
+      add(found.unseen, unseen_in(path, facts, is_program ? as_program : Role::library));
+    }
     if (found.runtime.empty()) found.runtime = facts.runtime;
     add(found.notes, kept_inside(path, facts, conditions));
   };

@@ -129,6 +129,25 @@ TEST_F(InnerAllocators, OperatorsBesideAPrefixAreNotItsOwn) {
   EXPECT_TRUE(has_operators());
 }
 
+TEST_F(InnerAllocators, ALibrarysAreThoseWithAPrefixOrWithJemallocsOwnNames) {
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const Allocator& one : find_allocators_in_library(table, "libfoo.so", {})) found.push_back(one.name);
+    return found;
+  };
+  define_family("");
+  EXPECT_TRUE(names().empty()) << "many libraries have a malloc for some purpose";
+  define("sdallocx");
+  EXPECT_EQ(names(), (std::vector<std::string>{"jemalloc inside libfoo.so (malloc)"}));
+  table.clear();
+  for (const char* name : {"je_vendor_malloc", "je_vendor_mallocx", "je_vendor_dallocx"}) define(name);
+  define("mi_malloc");
+  EXPECT_EQ(names(), (std::vector<std::string>{"jemalloc inside libfoo.so (je_vendor_malloc)"}));
+  define("mi_free");
+  EXPECT_EQ(names(), (std::vector<std::string>{"mimalloc inside libfoo.so (mi_malloc)",
+                                               "jemalloc inside libfoo.so (je_vendor_malloc)"}));
+}
+
 TEST_F(InnerAllocators, GlibcsFreesAtAThreadsEndAreItsOwn) {
   define_family("");
   define("__malloc_arena_thread_freeres");

@@ -172,6 +172,18 @@ TEST(UnseenAllocators, ALibraryThatKeepsItsMallocToItselfIsNotSeen) {
             "");
 }
 
+TEST(UnseenAllocators, TheWayOutOfALibraryIsOneThatThereIs) {
+  ElfFacts facts{.is_stripped = false, .own_allocator = "jemalloc"};
+  const auto says = [&](const char* text) {
+    return unseen_in("/lib/a.so", facts, Role::library).find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(says("record --pid records them"));
+  facts.is_stripped = true;
+  EXPECT_TRUE(says("keep its symbol table"));
+  facts.own_allocator = "rpmalloc";
+  EXPECT_TRUE(says("link it as a shared library or preload it"));
+}
+
 TEST(UnseenAllocators, ARenamedLibraryIsKnownByItsOwnName) {
   const ElfFacts library{.own_allocator = "jemalloc", .library_name = "libjemalloc.so.2"};
   EXPECT_EQ(unseen_in("/opt/fast.so", library, Role::library), "");

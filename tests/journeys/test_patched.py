@@ -172,7 +172,9 @@ def test_a_stripped_program_is_named_as_impossible(record: Record, tmp_path: Pat
 def test_a_program_without_an_allocator_is_not_for_it(record: Record) -> None:
     recording = record("pairs", options=["--patch"])
     assert (recording.status, recording.output, recording.paths()) == (2, "", [])
-    assert recording.errors.endswith("in the executable; to record the C library's, leave out --patch\n")
+    assert recording.errors.endswith(
+        "no library has one inside; to record the C library's, leave out --patch\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The allocator inside a program whose libraries use another one, where the calls of both were recorded.
+"""An allocator inside a program or a library, beside the process's, where the calls of both were recorded.
 
 Its blocks' stacks begin with the function that was called (src/attach/recorder/recorded.hpp), at its first
 instruction; other blocks' stacks begin with the caller.
@@ -47,12 +47,13 @@ def frames_inside(metadata: Metadata, frames: Iterable[int], symbols: Symbols) -
     allocator = inner_of(metadata)
     if not allocator:
         return frozenset()
-    prefix = allocator.partition(" (")[2].removesuffix(")").removesuffix("malloc")
-    program = metadata.program.rsplit("/", 1)[-1]
+    name, _, function = allocator.partition(" (")
+    prefix = function.removesuffix(")").removesuffix("malloc")
+    file = name.partition(" inside ")[2] or metadata.program.rsplit("/", 1)[-1]
     return frozenset(
         frame
         for frame in frames
-        if symbols.library(frame) == program and _is_of(symbols.locations(frame)[-1].function, prefix)
+        if symbols.library(frame) == file and _is_of(symbols.locations(frame)[-1].function, prefix)
     )
 
 
