@@ -42,7 +42,8 @@ PRELOADED = {
 LINKED = {
     ("static", "glibc"): ["gcc", "-static"],
     ("static-pie", "glibc"): ["gcc", "-static-pie"],
-    ("dynamic", "musl"): ["musl-gcc"],
+    # As Alpine's compiler links; Debian's wrapper leaves the table of unwind information out.
+    ("dynamic", "musl"): ["musl-gcc", "-Wl,--eh-frame-hdr"],
     ("static", "musl"): ["musl-gcc", "-static"],
 }
 
@@ -211,6 +212,19 @@ def built(compiler: Sequence[str], to: Path, more: Sequence[str] = ()) -> bool:
     return shutil.which(compiler[0]) is not None and subprocess.run(line, capture_output=True).returncode == 0
 
 
+def built_with_library(folder: Path, to: Path) -> bool:
+    """The program as a library with a hidden jemalloc, and one that calls it."""
+    names, main = folder / "exported", folder / "main.c"
+    names.write_text("{ global: program_main; local: *; };")
+    main.write_text("int program_main(void); int main(void) { return program_main(); }")
+    library = folder / "libprogram.so"
+    inside = [f"-Wl,--version-script={names}", "-Wl,-Bstatic", "-ljemalloc_pic", "-Wl,-Bdynamic"]
+    if not built(["gcc", "-shared", "-fPIC", "-Dmain=program_main"], library, [*inside, "-lstdc++", "-lm"]):
+        return False
+    line = ["gcc", "-O1", "-g", str(main), str(library), f"-Wl,-rpath,{folder}", "-o", str(to)]
+    return subprocess.run(line, capture_output=True).returncode == 0
+
+
 def here(folder: Path, missing: list[str]) -> Iterator[Target]:
     described = machine.describe()
     system, libc = described["system"], described["libc"]
@@ -238,6 +252,11 @@ def here(folder: Path, missing: list[str]) -> Iterator[Target]:
         yield Target(system, libc, "dynamic", "jemalloc inside", str(program), options=("--patch",))
     else:
         missing.append("libjemalloc.a")
+    program = folder / "linked_to_library"
+    if built_with_library(folder, program):
+        yield Target(system, libc, "dynamic", "jemalloc inside a library", str(program))
+    else:
+        missing.append("libjemalloc_pic.a")
 
 
 def elsewhere(root: Path) -> Iterator[Target]:

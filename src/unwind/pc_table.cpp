@@ -19,7 +19,7 @@ Rule evaluate_outside_objects(std::uint64_t pc, const std::atomic<std::uint32_t>
 }
 
 Rule evaluate_without_tables(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) {
-  if (is_entry_code(pc)) return Rule{RuleType::end};
+  if (is_entry_code(pc) || is_start_of_musl(pc, is_confined)) return Rule{RuleType::end};
   const GoroutineSwitch found = goroutine_switch(pc, is_confined);
   if (found.return_bytes != 0) {
     return Rule::goroutine_switch(found.goroutine_offset, found.depth_offset, found.return_bytes);

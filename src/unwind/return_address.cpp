@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "platform/raw_syscall.hpp"
 #include "unwind/call_frame_rules.hpp"
@@ -324,6 +325,39 @@ bool is_entry_code(std::uint64_t pc) noexcept {
   Elf64_Ehdr header;
   std::memcpy(&header, bytes_at(loader), sizeof header);
   return pc - (loader + header.e_entry) < most_loader_bytes;
+}
+
+bool ends_with_result(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  Code code(pc - 1, pc, is_confined);
+  if (!code.is_in_object()) return false;
+  // call *%reg, or call *(%reg)
+  const std::uint8_t* const call = code.read(pc - 2, 2);
+  if (call == nullptr || call[0] != 0xff) return false;
+  const bool is_by_register = (call[1] & 0xf8) == 0xd0;
+  const bool is_by_memory = (call[1] & 0xf8) == 0x10 && (call[1] & 7) != 4 && (call[1] & 7) != 5;
+  if (!is_by_register && !is_by_memory) return false;
+  // The result as the first argument, and a call.
+  constexpr std::uint8_t moves[][4] = {
+      {0x89, 0xc7, 0xe8, 0},     // mov %eax, %edi: exit(main())
+      {0x48, 0x89, 0xc7, 0xe8},  // mov %rax, %rdi: pthread_exit(function())
+      {0x48, 0x63, 0xf8, 0xe8},  // movslq %eax, %rdi: that of a C11 thread
+  };
+  const std::uint8_t* const next = code.read(pc, sizeof moves[0]);
+  return next != nullptr && std::any_of(std::begin(moves), std::end(moves), [next](const auto& move) {
+           return std::memcmp(next, move, move[3] == 0 ? 3 : 4) == 0;
+         });
+}
+
+bool is_start_of_musl(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {
+  const std::uint64_t loader = getauxval(AT_BASE);
+  std::uint64_t entry = getauxval(AT_ENTRY);
+  if (loader != 0) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes_at(loader), sizeof header);
+    entry = loader + header.e_entry;
+  }
+  LoadedObject object;
+  return find_loaded_object(pc - 1, object) && is_code_of(object, entry) && ends_with_result(pc, is_confined);
 }
 
 GoroutineSwitch goroutine_switch(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept {

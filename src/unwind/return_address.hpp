@@ -27,6 +27,15 @@ std::uint32_t bytes_to_return_address(std::uint64_t pc,
 // called.
 bool is_entry_code(std::uint64_t pc) noexcept;
 
+// `pc`: a return address. Whether its function does nothing more than to end the process or the thread with
+// what it got: it called by a pointer, and gives the result to a function. So begin musl's main() and
+// threads.
+bool ends_with_result(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
+// The same in the file that begins the process: the loader, which in musl is the C library, or a static
+// program. Elsewhere, code like this may go on. Only for code without tables, as all of musl is.
+bool is_start_of_musl(std::uint64_t pc, const std::atomic<std::uint32_t>* is_confined) noexcept;
+
 // How Go's runtime.asmcgocall, which calls C on the thread's own stack, gets back to the goroutine's. All in
 // bytes; return_bytes 0: it is other code.
 struct GoroutineSwitch {

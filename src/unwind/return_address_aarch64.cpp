@@ -28,6 +28,10 @@ bool is_entry_code(std::uint64_t pc) noexcept {
   return pc - (loader + header.e_entry) < most_loader_bytes;
 }
 
+bool ends_with_result(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return false; }
+
+bool is_start_of_musl(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return false; }
+
 GoroutineSwitch goroutine_switch(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return {}; }
 
 bool is_callback_from_c(std::uint64_t /*pc*/, Confined /*is_confined*/) noexcept { return false; }

@@ -123,9 +123,19 @@ def test_what_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """After `make run` there is no heapwright-attach."""
     shutil.copy(BUILD / "bin/heapwright-collect", tmp_path)
     monkeypatch.setattr(native_programs, "_folders", lambda _kind: [tmp_path])
-    with pytest.raises(InputError, match=r"^heapwright-attach is not installed .* run `make build`$"):
+    with pytest.raises(InputError, match=r"^heapwright-attach is not built yet.* run `make build` in /"):
         collector_command({"pid": "1"}, [])
     assert collector_command({}, ["true"])[1:] == ["--", "true"]
+
+
+def test_what_an_installation_lacks_is_not_to_be_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no clone, `make` has nothing to make."""
+    monkeypatch.setattr(native_programs, "_folders", lambda _kind: [tmp_path])
+    monkeypatch.setattr(native_programs, "__file__", str(tmp_path / "lib/heapwright/cli/native_programs.py"))
+    with pytest.raises(InputError, match=r"^heapwright-attach is missing .*; install heapwright again$"):
+        native_programs.find(native_programs.ATTACHER)
 
 
 def test_what_another_processor_lacks_is_not_to_be_built(
@@ -137,7 +147,7 @@ def test_what_another_processor_lacks_is_not_to_be_built(
     line = r"^heapwright-attach knows the code of x86-64 only and is not built for aarch64$"
     with pytest.raises(InputError, match=line):
         native_programs.find(native_programs.ATTACHER)
-    with pytest.raises(InputError, match=r"run `make build`$"):
+    with pytest.raises(InputError, match=r"run `make build` in /"):
         native_programs.find_library()
 
 

@@ -397,6 +397,50 @@ restore_test_other:
   ret
   .popsection
 )");
+// What calls main(), a thread's function and a C11 thread's in musl 1.2; then what differs in one
+// instruction.
+asm(R"(
+  .pushsection .text
+  call *%rbx
+start_test_main:
+  mov %eax, %edi
+  call start_test_main
+  call *(%rbx)
+start_test_thread:
+  mov %rax, %rdi
+  call start_test_main
+  call *%r12
+start_test_c11:
+  movslq %eax, %rdi
+  call start_test_main
+  call start_test_main
+start_test_direct:
+  mov %eax, %edi
+  call start_test_main
+  call *%rbx
+start_test_other_argument:
+  mov %eax, %esi
+  call start_test_main
+  call *%rbx
+start_test_goes_on:
+  mov %eax, %edi
+  ret
+  .popsection
+)");
+extern "C" const std::uint8_t start_test_main[], start_test_thread[], start_test_c11[], start_test_direct[],
+    start_test_other_argument[], start_test_goes_on[];
+
+TEST(StartOfMusl, IsTheCallWhoseResultEndsAll) {
+  for (const std::uint8_t* code : {start_test_main, start_test_thread, start_test_c11}) {
+    EXPECT_TRUE(ends_with_result(place(code), nullptr));
+    EXPECT_FALSE(is_start_of_musl(place(code), nullptr)) << "this program's loader is another file";
+  }
+  for (const std::uint8_t* code : {start_test_direct, start_test_other_argument, start_test_goes_on}) {
+    EXPECT_FALSE(ends_with_result(place(code), nullptr));
+  }
+  EXPECT_FALSE(ends_with_result(4096, nullptr));
+}
+
 extern "C" const std::uint8_t callback_test_1_26[], callback_test_other[], restore_test_1_26[],
     restore_test_1_19[], restore_test_pops[], restore_test_not_all[], restore_test_other[];
 

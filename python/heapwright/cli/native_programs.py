@@ -28,7 +28,13 @@ def _missing(name: str) -> InputError:
     machine = os.uname().machine
     if name in (APPLIER, ATTACHER) and machine != "x86_64":
         return InputError(f"{name} knows the code of x86-64 only and is not built for {machine}")
-    return InputError(f"{name} is not installed with this package; run `make build`")
+    clone = Path(__file__).resolve().parents[3]
+    if (clone / "Makefile").is_file() and (clone / "src").is_dir():
+        return InputError(
+            f"{name} is not built yet, as `make run` builds only what records and explains; "
+            f"run `make build` in {clone}"
+        )
+    return InputError(f"{name} is missing from this installation; install heapwright again")
 
 
 def find_library(library: str = COUNTER) -> Path:
