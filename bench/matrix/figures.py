@@ -29,7 +29,7 @@ def render() -> str:
     heads = ["system", "C library", "linked", "allocator", *COLUMNS]
     lines = [
         *markdown.table(heads, rows, "l" * len(heads)),
-        "",
+        *([""] if reasons else []),
         *(f"{number}. {why}" for number, why in enumerate(reasons, 1)),
         "",
         documents.machine_of(result) + ". " + documents.said([result]),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: each is one pattern of instructions, and all share the reading of code that may vanish.
 #include "unwind/return_address.hpp"
 
 #include <elf.h>

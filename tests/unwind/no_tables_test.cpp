@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: the code that is recognised is written out here, instruction by instruction.
 // Stacks through functions that the compiler gave no unwind tables.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
