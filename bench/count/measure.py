@@ -32,6 +32,7 @@ LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 # Of these instructions are counted, and these programs run so.
 COUNTED = ("bare", "count", "count --sample 3M", "count --sample 512k")
 PROGRAMS_RUN = ("bare", "count", "count --sample 512k")
+ROOM_BYTES = 64 << 20
 SHORT_PAIRS, LONG_PAIRS, TIMED_PAIRS = 100_000, 200_000, 5_000_000
 
 json_script = """
@@ -70,8 +71,8 @@ def settings(build: Path) -> dict[str, Way]:
     return {
         "bare": Way({}),
         "count": Way({"LD_PRELOAD": count}),
-        "count --sample 3M": Way({}, Sampling(collector, 3 << 20, None), counter),
-        "count --sample 512k": Way({}, Sampling(collector, 512 << 10, None), counter),
+        "count --sample 3M": Way({}, Sampling(collector, 3 << 20, ROOM_BYTES, None), counter),
+        "count --sample 512k": Way({}, Sampling(collector, 512 << 10, ROOM_BYTES, None), counter),
         "jemalloc": Way({"LD_PRELOAD": jemalloc}),
         "jemalloc, count": Way({"LD_PRELOAD": f"{count}:{jemalloc}"}),
         "jemalloc, its sampling": Way({"LD_PRELOAD": jemalloc, "MALLOC_CONF": "prof:true,lg_prof_sample:19"}),
