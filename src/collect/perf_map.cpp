@@ -44,10 +44,10 @@ void PerfMap::add_line(std::string_view line) {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   if (!take_number(line, begin) || !take_number(line, bytes)) return;
-  name_range(begin, bytes, is_too_long ? std::string_view() : line);
+  add_code(begin, bytes, is_too_long ? std::string_view() : line);
 }
 
-void PerfMap::name_range(std::uint64_t begin, std::uint64_t bytes, std::string_view name) {
+void PerfMap::add_code(std::uint64_t begin, std::uint64_t bytes, std::string_view name) {
   const auto first = std::lower_bound(addresses_.begin(), addresses_.end(), begin);
   const auto begin_index = static_cast<std::size_t>(first - addresses_.begin());
   std::uint32_t number = unnamed;

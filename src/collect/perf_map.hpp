@@ -24,12 +24,14 @@ class PerfMap {
   // The next part of the file. Only lines that end with a newline count: the last one may be half written.
   void add(std::string_view text);
 
+  // Code that was there; with an empty name its place has none any more. As a line of the file says it.
+  void add_code(std::uint64_t begin, std::uint64_t bytes, std::string_view name);
+
   // Empty: the map has no name for it, or several, of code that was there one after the other.
   std::string_view name_at(std::uint64_t address) const;
 
  private:
   void add_line(std::string_view line);
-  void name_range(std::uint64_t begin, std::uint64_t bytes, std::string_view name);
 
   static constexpr std::uint32_t unnamed = 0xffffffffU;
   static constexpr std::uint32_t ambiguous = 0xfffffffeU;

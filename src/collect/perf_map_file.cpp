@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collect/jit_dump.hpp"
 #include "counters/page_file.hpp"
 #include "tracee/process_status.hpp"
 
@@ -33,11 +34,13 @@ int open_folder(int in, const char* name) {
   return openat(in, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+const char temporary[] = "/tmp/";
+
 }  // namespace
 
 PerfMapFile::PerfMapFile(std::uint32_t process_id, std::uint32_t own_id, bool is_elsewhere,
                          std::time_t not_before)
-    : name_("perf-" + std::to_string(own_id) + ".map"), user_(geteuid()) {
+    : own_id_(own_id), user_(geteuid()) {
   const std::string process = tracee::memory_folder(static_cast<pid_t>(process_id));
   struct stat status {};
   if (stat(process.c_str(), &status) == 0) user_ = status.st_uid;
@@ -50,35 +53,44 @@ PerfMapFile::PerfMapFile(std::uint32_t process_id, std::uint32_t own_id, bool is
   } else if (!is_elsewhere) {
     folder_ = open_folder(AT_FDCWD, "/tmp");  // it has ended already
   }
+  work_folder_ = open((process + "/cwd").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 PerfMapFile::~PerfMapFile() {
   if (folder_ >= 0) close(folder_);
+  if (work_folder_ >= 0) close(work_folder_);
 }
 
-std::string PerfMapFile::why_not(int file) const {
+std::string PerfMapFile::why_not(int file, off_t most) const {
   constexpr std::time_t coarse_seconds = 2;  // the file system's clock may be behind
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return "is no regular file";
   if (status.st_uid != user_) return "belongs to another user than the process";
   if (status.st_ctim.tv_sec + coarse_seconds < begin_) return "is older than the process";
-  if (status.st_size > most_bytes) return "is larger than 256 MiB";
+  if (status.st_size > most) return "is larger than " + std::to_string(most >> 20) + " MiB";
   return "";
 }
 
-bool PerfMapFile::read_into(PerfMap& map, std::string& problem) const {
-  if (folder_ < 0) return false;
+int PerfMapFile::open_in(int folder, const std::string& shown, off_t most, std::string& problem) const {
+  if (folder < 0) return -1;
+  const std::string name = shown.substr(shown.rfind('/') + 1);
   // Not a FIFO that nobody writes to.
-  const int file = openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) {
-    if (errno == ELOOP) problem = "/tmp/" + name_ + " is a link: it was not read";
-    return false;
+    if (errno == ELOOP) problem = shown + " is a link: it was not read";
+    return -1;
   }
-  if (const std::string why = why_not(file); !why.empty()) {
-    problem = "/tmp/" + name_ + " " + why + ": it was not read";
-    close(file);
-    return false;
-  }
+  const std::string why = why_not(file, most);
+  if (why.empty()) return file;
+  problem = shown + " " + why + ": it was not read";
+  close(file);
+  return -1;
+}
+
+bool PerfMapFile::read_map(PerfMap& map, std::string& problem) const {
+  const std::string shown = temporary + ("perf-" + std::to_string(own_id_) + ".map");
+  const int file = open_in(folder_, shown, most_bytes, problem);
+  if (file < 0) return false;
   std::vector<char> part(1 << 20);
   off_t rest = most_bytes;  // it may grow
   ssize_t count = 0;
@@ -88,6 +100,14 @@ bool PerfMapFile::read_into(PerfMap& map, std::string& problem) const {
   }
   close(file);
   return true;
+}
+
+bool PerfMapFile::read_dump(int folder, const std::string& shown, PerfMap& map, std::string& problem) const {
+  const int file = open_in(folder, shown, most_dump_bytes, problem);
+  if (file < 0) return false;
+  const bool is_dump = read_jit_dump(file, own_id_, map);
+  close(file);
+  return is_dump;
 }
 
 std::vector<trace::CodeName> PerfMapFile::names_of(std::span<const LooseFrame> frames,
@@ -100,7 +120,11 @@ std::vector<trace::CodeName> PerfMapFile::names_of(std::span<const LooseFrame> f
   std::transform(frames.begin(), frames.end(), std::back_inserter(addresses),
                  [](const LooseFrame& frame) { return frame.address; });
   PerfMap map(std::move(addresses));
-  if (!read_into(map, problem)) return names;
+  const std::string dump = "jit-" + std::to_string(own_id_) + ".dump";
+  if (!read_map(map, problem) && !read_dump(folder_, temporary + dump, map, problem) &&
+      !read_dump(work_folder_, dump, map, problem)) {
+    return names;
+  }
   for (const LooseFrame& frame : frames) {
     const std::string_view name = map.name_at(frame.address);
     if (name.empty() || name.size() > room) continue;

@@ -28,7 +28,7 @@ class StackDefinitions {
  public:
   static constexpr std::uint32_t max_contexts = 255;  // with a name of their own
   // With more stacks than these, no further ones are told apart by context.
-  static constexpr std::uint32_t most_stacks_in_contexts = 1U << 23;
+  static constexpr std::uint32_t most_stacks_in_contexts = 1U << 24;
 
   StackDefinitions(session::ProcessBlock& block, const TickConversion& clock) noexcept
       : block_(block), clock_(clock) {}

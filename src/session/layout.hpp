@@ -75,7 +75,7 @@ inline constexpr std::uint32_t pc_table_slots = 1U << 17;
 // no stack, and nodes[0] stays 0. A child of the outermost level has parent 0. Written by one CAS from 0,
 // then never changed.
 using NodeWord = std::atomic<std::uint64_t>;
-inline constexpr std::uint32_t node_table_slots = 1U << 22;
+inline constexpr std::uint32_t node_table_slots = 1U << 23;
 // Frame numbers beyond the pc table are marks, not program counters, in the order of those in
 // trace/records.hpp.
 inline constexpr std::uint32_t mark_truncated = pc_table_slots;

@@ -82,7 +82,7 @@ class Chain {
   bool add_python() {
     PythonFrame& frame = python_.frames[next_++];
     if (frame.position != no_python_position && !intern(frame.position)) return false;
-    frame.node = node_;
+    frame.node = node_ & PythonFrame::node_mask;
     return true;
   }
 
@@ -182,7 +182,10 @@ PythonStack::KnownChain* known_chain(const python::Layout& layout, const ThreadS
   PythonFrame* to = python.frames + found.kept;
   for (std::uint32_t from = found.first; from != python_scratch_end; ++from, ++to) {
     *to = python.frames[from];
-    python.place_of(to->frame) = static_cast<std::uint8_t>(to - python.frames);
+    const auto number = static_cast<std::uint32_t>(to - python.frames);
+    python.place_of(to->frame) = static_cast<std::uint8_t>(number);
+    const bool is_in_same_loop = number != 0 && to[-1].loop == to->loop;
+    to->loop_begin = (is_in_same_loop ? to[-1].loop_begin : number) & PythonFrame::number_mask;
     to->position = find_python_position(*tables.interpreter, to->code, to->instruction);
   }
   const std::uint32_t count = found.count();

@@ -13,10 +13,15 @@ struct PythonFrame {
   std::uint64_t frame;  // its address
   std::uint64_t code;
   std::uint64_t instruction;
-  std::uint64_t loop;      // in its native frame: a CFrame, an entry, or where that frame begins
-  std::uint32_t position;  // no_python_position: not shown
-  std::uint32_t node;      // of the stack down to it
+  std::uint64_t loop;            // in its native frame: a CFrame, an entry, or where that frame begins
+  std::uint32_t position;        // no_python_position: not shown
+  std::uint32_t node : 24;       // of the stack down to it
+  std::uint32_t loop_begin : 8;  // the number of the outermost one of its loop; only of stored frames
+
+  static constexpr std::uint32_t node_mask = (1U << 24U) - 1;
+  static constexpr std::uint32_t number_mask = (1U << 8U) - 1;
 };
+static_assert(session::node_table_slots <= PythonFrame::node_mask + 1);
 
 struct PythonStack {
   // Outermost first; a reading collects new frames at the far end, innermost last.
@@ -193,7 +198,7 @@ class Reading {
     is_done_ = is_cut_ = first_ == full_;
     if (is_cut_) return true;
     const std::uint64_t code = code_of(frame);
-    frames_[--first_] = {frame, code, instruction_of(frame, code), loop, no_python_position, 0};
+    frames_[--first_] = {frame, code, instruction_of(frame, code), loop, no_python_position, 0, 0};
     return false;
   }
 
@@ -227,12 +232,28 @@ class Reading {
   // 0: all frames outside of this one are as stored; otherwise the outermost ones below this number may be.
   std::uint32_t first_change(std::uint32_t match) const {
     const PythonFrame* frame = frames_ + match;
-    for (; frame != frames_; --frame) {
+    while ((frame = same_in_loop(frame)) != frames_) {
       if (!is_called_by(*frame, frame[-1]) || !has_same_place(frame[-1])) {
         return static_cast<std::uint32_t>(frame - frames_);
       }
+      --frame;
     }
     return is_outermost(*frame) ? 0 : 1;
+  }
+
+  // How far outwards the frames are as stored, of one loop: of a deep stack nearly all of them, so that each
+  // costs two comparisons. A frame is looked at only after the one inside has led to it.
+  const PythonFrame* same_in_loop(const PythonFrame* frame) const {
+    if (layout_.code_instructions == 0) return frame;
+    const std::uint64_t previous = layout_.frame_previous;
+    const std::uint64_t instruction = layout_.frame_instruction;
+    const PythonFrame* const end = frames_ + frame->loop_begin;
+    for (; frame != end; --frame) {
+      const PythonFrame& caller = frame[-1];
+      if (load_word(frame->frame + previous) != caller.frame) break;
+      if (load_word(caller.frame + instruction) != caller.instruction) break;
+    }
+    return frame;
   }
 
   bool is_called_by(const PythonFrame& frame, const PythonFrame& caller) const {

@@ -44,6 +44,8 @@ CPP = [
     ("make<std::allocator<int> >()", "make<std::allocator<int>>"),
     ("Foo<(Kind)3>::run()", "Foo<(Kind)3>::run"),
     ("non-virtual thunk to X::f()", "X::f"),
+    ("std::make_unique<char []>(unsigned long)", "std::make_unique<char[]>"),
+    ("f<int [2][3], char const* [4]>()", "f<int[2][3], char const*[4]>"),
     ("main", "main"),
     ("libx.so+0x12", "libx.so+0x12"),
 ]  # fmt: skip
@@ -58,6 +60,7 @@ RUST = [
     ("<std::collections::hash::map::HashMap<u8, u8> as a::Len>::len", "<HashMap<u8, u8> as a::Len>::len"),
     ("core::slice::<impl [T]>::sort", "core::slice::<impl [T]>::sort"),
     ("<[u8]>::to_vec", "<[u8]>::to_vec"),
+    ("a::show::<&mut [u8]>", "a::show::<&mut [u8]>"),
     ("core::ops::function::FnOnce::call_once{{vtable.shim}}", "core::ops::function::FnOnce::call_once{{vtable.shim}}"),
     ("a::main::{closure#0}", "a::main::{closure#0}"),
 ]  # fmt: skip

@@ -34,6 +34,7 @@ _STRING = re.compile(r"std::basic_string(_view)?<(char|wchar_t|char8_t|char16_t|
 _STRING_PREFIX = {"char": "", "wchar_t": "w", "char8_t": "u8", "char16_t": "u16", "char32_t": "u32"}
 _RUST_MODULES = re.compile(r"(?<![\w:])(?:alloc|core|hashbrown)::(?:[a-z_]\w*::)*(?=[A-Z])")
 _RUST_STD_MODULES = re.compile(r"(?<![\w:])std::(?:[a-z_]\w*::)+(?=[A-Z])")
+_ARRAY = re.compile(r" (?=\[\d*\])")  # in "char []"; Rust's "&mut [u8]" keeps its
 _QUALIFIERS = re.compile(r"(?<![\w>])(?:(?:\w+|\(anonymous namespace\))::)+(?=\w)")
 
 
@@ -117,7 +118,7 @@ def short_type(name: str) -> str:
     >>> short_type("app::Row []")
     'app::Row[]'
     """
-    short = _argument(name).replace(" [", "[")
+    short = _argument(name)
     return short if len(short) <= MAX_ARGUMENTS else without_namespaces(short)
 
 
@@ -245,7 +246,8 @@ def _argument(text: str) -> str:
         else:
             kept += text[at]
             at += 1
-    return _RUST_STD_MODULES.sub("", _RUST_MODULES.sub("", _plainer(kept.strip()))).replace("> >", ">>")
+    plainer = _ARRAY.sub("", _plainer(kept.strip()))
+    return _RUST_STD_MODULES.sub("", _RUST_MODULES.sub("", plainer)).replace("> >", ">>")
 
 
 def _plainer(text: str) -> str:
