@@ -16,7 +16,7 @@ static_assert(offsetof(session::ProcessBlock, nodes) % 64 == 0);
 constexpr std::uint32_t page_lines = 64;
 constexpr std::uint32_t overflow_pages = 2;
 constexpr std::uint32_t max_far_lines = 128;  // of the last level
-constexpr std::uint32_t far_lines = 8;       // of the others
+constexpr std::uint32_t far_lines = 8;        // of the others
 // A stride that leaves the page: pages fill up as a whole, so a full line's neighbours are full. All steps
 // together go once around the last level, whose first quarter is full of the levels before it.
 constexpr std::uint32_t far_stride_lines = 128 * page_lines + 1;
