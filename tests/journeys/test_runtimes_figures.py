@@ -87,7 +87,9 @@ def test_the_jvm_counts_as_much_in_direct_buffers(tmp_path: Path) -> None:
     subprocess.run(["javac", "Direct.java"], cwd=tmp_path, check=True, timeout=LIMIT_S)
     options = "NativeMemoryTracking=detail +UnlockDiagnosticVMOptions +PrintNMTStatistics".split()
     trace, said = recorded(tmp_path, "java", *(f"-XX:{option}" for option in options), "Direct")
-    rows = re.findall(r"Unsafe_AllocateMemory0[^\n]*\n(?:\[[^\n]*\n)*\s+\(malloc=(\d+)(KB)? type=\w+ #(\d+)\)", said)
+    rows = re.findall(
+        r"Unsafe_AllocateMemory0[^\n]*\n(?:\[[^\n]*\n)*\s+\(malloc=(\d+)(KB)? type=\w+ #(\d+)\)", said
+    )
     assert rows, said[-3000:]
     its_bytes = sum(int(size) * (1024 if unit else 1) for size, unit, _ in rows)
     its_blocks = sum(int(count) for *_, count in rows)
