@@ -73,9 +73,9 @@ _MADE = (
 
 _FIGURES = {"deferred_free": "waited_ns"}
 _RULES = (
-    "arena", "arena_count", "buffer_cache", "built_again", "built_once", "deferred_free", "exact_growth",
-    "exit_policy", "heap_steps", "make_shared", "node_pool", "object_pool", "private_heap", "refaults",
-    "reserve", "reused_buffer", "setting", "small_deque", "small_vector", "untouched_tails",
+    "arena", "arena_count", "buffer_cache", "built_again", "built_once", "copied", "deferred_free",
+    "exact_growth", "exit_policy", "heap_steps", "make_shared", "node_pool", "object_pool", "private_heap",
+    "refaults", "reserve", "reused_buffer", "setting", "small_deque", "small_vector", "untouched_tails",
 )  # fmt: skip
 
 
@@ -110,6 +110,19 @@ _REPORTED = (
     Case("a set for each task", "reported", ("sets",), {}, "", "built_again", ("sets", "mended")),
     Case("a process that forks", "reported", ("copies",)),
     Case("large tables by calloc", "reported", ("tables",)),
+    Case("frames of 40 MiB", "reported", ("frames",)),
+    Case(
+        "a std::function for each request", "reported", ("posts",), {}, "", "built_again", ("posts", "mended")
+    ),
+    Case(
+        "a table copied for each change",
+        "reported",
+        ("snapshots",),
+        {},
+        "",
+        "copied",
+        ("snapshots", "mended"),
+    ),
 )
 
 _DEBIAN = (

@@ -21,6 +21,7 @@ RULES = (
     "buffer_cache",
     "built_again",
     "built_once",
+    "copied",
     "deferred_free",
     "exact_growth",
     "exit_policy",

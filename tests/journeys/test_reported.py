@@ -21,6 +21,8 @@ SAID = {
     "throws": ("instead of throwing", "small_vector"),
     "sets": ("use a container without nodes", "no certain gain"),
     "copies": ("", "had been given back"),
+    "frames": ("MALLOC_MMAP_THRESHOLD_=67108864", "MALLOC_MMAP_THRESHOLD_=33554432"),
+    "snapshots": ("copies a std::vector again and again", "worth trying"),
 }
 
 

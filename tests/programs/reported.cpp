@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: many small programs, of which each is run by its name
 // What is often reported of heaps, each as it is and with what mended it (a second argument): one of
 //
 //   aligned     frames aligned to 64 bytes among small blocks: older C libraries do not use their holes again
@@ -16,6 +17,10 @@
 //   sets        a set for each of many small tasks
 //   copies      a process that forks: its next writes copy pages
 //   tables      large tables by calloc, of which little is written
+//   frames      frames of 40 MiB, which the C library maps one by one however often they are freed
+//   posts       a std::function with captures for each request of a queue
+//   snapshots   a table that is copied for each of its changes
+//   handed      threads that end, and whose blocks another thread frees: their arenas keep their ends
 //
 // and prints how long the work took, and how much is resident while it rests.
 #include <malloc.h>
@@ -373,16 +378,95 @@ void tables() {
   for (int round = 0; round < 40; ++round) use_table(random);
 }
 
+[[gnu::noinline]] void take_frame() {
+  static std::vector<char> kept;
+  std::vector<char> own;
+  std::vector<char>& frame = is_mended ? kept : own;
+  frame.resize(std::size_t{40} << 20);
+  frame.back() = 1;
+  modes::use(frame.data());
+}
+
+void frames() {
+  for (int number = 0; number < 15; ++number) take_frame();
+}
+
+struct Post {
+  std::string name;
+  long number, round;
+};
+
+template <class Queue>
+[[gnu::noinline]] void post(Queue& all, long number, long round, long& sum) {
+  all.push_back([what = Post{"request", number, round}, &sum] { sum += what.number * what.round; });
+}
+
+[[gnu::noinline]] void post(std::deque<Post>& all, long number, long round, long&) {
+  all.push_back({"request", number, round});
+}
+
+void posts() {
+  std::deque<std::function<void()>> tasks;
+  std::deque<Post> mended;
+  long sum = 0;
+  for (long round = 0; round < 3000; ++round) {
+    for (long number = 0; number < 200; ++number) {
+      is_mended ? post(mended, number, round, sum) : post(tasks, number, round, sum);
+    }
+    for (; !tasks.empty(); tasks.pop_front()) tasks.front()();
+    for (; !mended.empty(); mended.pop_front()) sum += mended.front().number * mended.front().round;
+  }
+  modes::use(&sum);
+}
+
+[[gnu::noinline]] std::shared_ptr<std::vector<int>> with_change(
+    const std::shared_ptr<std::vector<int>>& table, std::size_t at) {
+  auto next = is_mended ? table : std::make_shared<std::vector<int>>(*table);
+  (*next)[at] = 1;
+  return next;
+}
+
+void snapshots() {
+  auto table = std::make_shared<std::vector<int>>(100'000);
+  for (std::size_t at = 0; at < 4000; ++at) table = with_change(table, at);
+  modes::use(table->data());
+}
+
+[[gnu::noinline]] void make_blocks(std::mutex& mutex, std::vector<Blocks>& all) {
+  for (int round = 0; round < 10; ++round) {
+    Blocks blocks;
+    for (int at = 0; at < 5000; ++at) {
+      blocks.emplace_back(new char[at % 100 == 0 ? 24 : 400]);
+      blocks.back()[0] = 1;
+    }
+    const std::lock_guard own(mutex);
+    all.push_back(std::move(blocks));
+  }
+}
+
+void handed() {
+  std::mutex mutex;
+  std::vector<Blocks> all;
+  std::vector<std::thread> threads(8);
+  for (auto& thread : threads) thread = std::thread([&mutex, &all] { make_blocks(mutex, all); });
+  for (auto& thread : threads) thread.join();
+  std::thread([&all] { all.clear(); }).join();
+  if (is_mended) malloc_trim(0);
+  rest(1500);
+  say_resident();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string_view name = count > 1 ? words[1] : "";
   is_mended = count > 2;
   constexpr std::pair<std::string_view, void (*)()> all[] = {
-      {"aligned", aligned}, {"steps", steps},       {"burst", burst},     {"matrices", matrices},
-      {"strings", strings}, {"sessions", sessions}, {"cache", cache},     {"trims", trims},
-      {"cleared", cleared}, {"locks", locks},       {"lookups", lookups}, {"throws", throws},
-      {"sets", sets},       {"copies", copies},     {"tables", tables},
+      {"aligned", aligned}, {"steps", steps},         {"burst", burst},     {"matrices", matrices},
+      {"strings", strings}, {"sessions", sessions},   {"cache", cache},     {"trims", trims},
+      {"cleared", cleared}, {"locks", locks},         {"lookups", lookups}, {"throws", throws},
+      {"sets", sets},       {"copies", copies},       {"tables", tables},   {"frames", frames},
+      {"posts", posts},     {"snapshots", snapshots}, {"handed", handed},
   };
   for (const auto& [known, run] : all) {
     if (known != name) continue;

@@ -18,6 +18,7 @@ from heapwright.explain.advice import (
     words,
 )
 from heapwright.explain.advice import answer as advice_answer
+from heapwright.explain.advice import words as advice_words
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import KIND_NAMES
@@ -136,6 +137,7 @@ def test_what_could_be_gained_is_a_sum_that_never_exceeds_what_there_is() -> Non
             Made(
                 advice=Made(sites=(site,), time_ns=time_ns, bytes=0, confidence="high"),
                 rule=Made(name=f"rule{number}", stands_beside=beside, of_resident=False),
+                replayed_figures=(),
             )
             for number, (site, time_ns, beside) in enumerate(gains)
         ]
@@ -383,6 +385,36 @@ def test_code_that_spares_the_calls_comes_before_the_setting_that_makes_them_che
     assert names(spares, cannot_tell) == ["refaults", "reserve"], "only one gain is known"
     assert names(spares, proposal("reserve", 90, measured=time(-85, "better"))) == ["reserve", "refaults"]
     assert names(spares, code) == ["reserve", "refaults"], "no replay could make this change"
+
+
+def test_a_gain_near_what_is_reported_is_said_to_be_near_on_both_sides() -> None:
+    """A gain of 2 % came and went from one recording to the next: its rule and site stand in both."""
+    least = {"least_time_share": 0.02, "least_bytes_share": 0.05}
+    row = {"time_share": 0.025, "bytes_share": 0.0, "rule": "reserve", "name": "f"}
+    assert advice_words.near(row, least) == ", hardly more than a run would show"
+    assert advice_words.near({**row, "time_share": 0.031}, least) == ""
+    assert advice_words.near({**row, "bytes_share": 0.08}, least) == ""
+    below = {**row, "time_share": 0.019}
+    assert advice_words._largest({**least, "largest_below": below}) == ", reserve for f the most of it"
+    assert advice_words._largest({**least, "largest_below": {**row, "time_share": 0.01}}) == ""
+
+
+def test_what_a_replay_refutes_leaves_its_site_to_another_rule() -> None:
+    """A std::function for each request: an arena was refuted, and "no rule knows this" said of 57 % of the time."""
+
+    def proposal(rule: str, time_ns: int, verdict: str = "", confidence: str = "high") -> Any:
+        figure = ReplayedFigure("CPU time", "ns", 0.1 * time_ns, 0.1, verdict, "glibc", 1)
+        advice = Made(sites=(3,), time_ns=time_ns, bytes=0, confidence=confidence)
+        of = Made(name=rule, of_resident=False, stands_beside=False)
+        return Made(rule=of, advice=advice, replayed_figures=[figure] if verdict else [])
+
+    def names(*found: Any) -> list[str]:
+        return [one.rule.name for one in advice_answer._one_a_site(found, 1000)]
+
+    again = proposal("built_again", 90)
+    assert names(proposal("arena", 100, "worse"), again) == ["built_again"]
+    assert names(proposal("arena", 100, "unknown"), again) == ["arena"], "the larger gain"
+    assert names(proposal("arena", 100, "worse")) == ["arena"], "it is listed as refuted"
 
 
 def test_what_takes_many_times_the_memory_is_named_last() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import stat
@@ -18,11 +19,11 @@ from heapwright.cli import endings, native_programs
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.shelf import shelf_of_here
-from heapwright.explain import cause
+from heapwright.explain import cause, page_faults
 from heapwright.explain.advice.rule import LOW
 from heapwright.explain.replayed import AT_SCAN, ReplayedFigure
 from heapwright.measure.errors import MeasureError
-from heapwright.measure.verdict import SAME, UNKNOWN
+from heapwright.measure.verdict import BETTER, SAME, UNKNOWN
 from heapwright.model import Trace
 from heapwright.model.wholeness import why_not_whole
 from heapwright.replay import candidates, changes, other_machine, plans, quick, settings
@@ -174,29 +175,43 @@ def _replayed(
     live_blocks = sum(site.live_at_peak_blocks for site in report.facts.sites)
     said = quick.Quick(program, trace, chosen, asked, moment_ns, within_s, live_blocks).run(step)
     recorded_ns = report.facts.totals.allocator_ns
+    is_seen = not page_faults.not_seen(report)
+    spared_ns = recorded_ns + page_faults.outside_calls_ns(report) if is_seen else math.inf
     found = {
-        remedy: _figures(said[one.name], remedy.change, one.name.split()[0], recorded_ns)
+        remedy: _figures(said[one.name], remedy.change, one.name.split()[0], recorded_ns, spared_ns)
         for remedy, one in tried.items()
         if one.name in said and said[one.name].figures
     }
     return {one.key: found[one.remedy] for one in wanted if one.remedy in found}
 
 
-def _figures(tried: quick.Tried, change: str, on: str, recorded_ns: int) -> list[ReplayedFigure]:
-    """Inline room makes its owners larger, which a replay leaves out: no memory of that change is judged."""
+def _figures(
+    tried: quick.Tried, change: str, on: str, recorded_ns: int, most_ns: float = math.inf
+) -> list[ReplayedFigure]:
+    """most_ns: what the calls and the pages taken again cost in the recording.
+
+    Inline room makes its owners larger, which a replay leaves out: no memory of that change is judged.
+    """
     return [
         ReplayedFigure(
             _LABELS[key],
             "ns" if key == "time_ns" else "bytes",
-            told.difference,
+            told.difference * (part := _part_of_run(told, most_ns)),
             told.relative_difference,
             _verdict(told, "@" in change, recorded_ns),
             on,
-            told.resolution or 0.0,
+            (told.resolution or 0.0) * part,
         )
         for key, told in tried.figures.items()
         if key == "time_ns" or not change.startswith("small_vector")
     ]
+
+
+def _part_of_run(told: quick.Told, most_ns: float) -> float:
+    """What a nanosecond that a replay spares is in the recording. A replay's pages may cost more than the
+    program's: it would spare 7.8 ms where all calls had taken 4.6, and page faults 2."""
+    whole_ns = told.unchanged_ns or 0.0
+    return most_ns / whole_ns if told.verdict == BETTER and whole_ns > most_ns else 1.0
 
 
 def _verdict(told: quick.Told, is_change: bool, recorded_ns: int) -> str:

@@ -67,6 +67,9 @@ class Kinds(NamedTuple):
     # The most that the C library keeps at a heap's end: a free would have returned more. Free memory above
     # the last block beyond that is held by blocks in thread caches or fast bins.
     most_end_bytes: int = sys.maxsize
+    # Whether a thread beside the last one still runs. One that ends gives its cache back: small blocks to the
+    # fast bins, which malloc_trim first merges with the arena's end, and that it does not return.
+    has_thread_caches: bool = True
 
     @property
     def free_bytes(self) -> int:
@@ -89,8 +92,8 @@ class Kinds(NamedTuple):
 
     @property
     def doubtful_end_bytes(self) -> int:
-        """Of the free ends of further arenas, where small blocks lay. One of them in a thread cache or a fast
-        bin above all live blocks makes it no end, and malloc_trim returns it."""
+        """Of the free ends of further arenas, where small blocks lay. One of them in a thread cache above all
+        live blocks makes it no end, and malloc_trim returns it."""
         return sum(
             _end_bytes(self, part)
             for part in self.parts
@@ -135,7 +138,8 @@ class Kinds(NamedTuple):
 
         peak_bytes: peak of live usable bytes, the size of that one heap.
         """
-        above = sum(_end_bytes(self, part) for part in self.parts)
+        capped = self._replace(has_thread_caches=True)  # whatever holds an arena's end may hold that heap's
+        above = sum(_end_bytes(capped, part) for part in self.parts)
         return above + max(0, self.resident_bytes - above - peak_bytes)
 
     @property
@@ -145,7 +149,8 @@ class Kinds(NamedTuple):
 
 
 def _end_bytes(kinds: Kinds, part: HeapPart) -> int:
-    end = min(part.above_last_bytes, part.free_page_bytes, kinds.most_end_bytes)
+    end = min(part.above_last_bytes, part.free_page_bytes)
+    end = min(end, kinds.most_end_bytes) if kinds.has_thread_caches else end
     return end if is_arena(kinds.allocator, part) else 0
 
 
@@ -193,9 +198,14 @@ def kinds_at(report: Report, scan: int) -> Kinds:
         bytes_of[of] for of in ("threshold", "arenas", "top")
     )
     raised = max((one.bytes for one in raises_in_force(report)), default=0)
-    return Kinds(
-        moment, parts, bytes_of, holding, allocator, most_arenas, most_end_bytes(allocator.settings, raised)
-    )
+    most_end = most_end_bytes(allocator.settings, raised)
+    has_caches = _running(report, moment.time_ns) > 1
+    return Kinds(moment, parts, bytes_of, holding, allocator, most_arenas, most_end, has_caches)
+
+
+def _running(report: Report, time_ns: int) -> int:
+    """How many threads had begun and not ended."""
+    return sum(one.first_ns <= time_ns and not 0 < one.exit_ns <= time_ns for one in report.trace.threads)
 
 
 def has_high_mmap_threshold(allocator: Allocator) -> bool:

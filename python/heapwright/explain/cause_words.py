@@ -7,7 +7,7 @@ import shlex
 
 from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import EARLIER, FREE, LIVE, NAMES, OF_GLIBC, OTHERS
-from heapwright.explain.remedy import GIVING_BACK, TOGETHER
+from heapwright.explain.remedy import GIVING_BACK, SETTINGS, TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.explain.settings import ARENA_MAX
 from heapwright.report import units, widgets
@@ -23,6 +23,8 @@ PART = 0.1
 _APART = 0.5
 
 
+# Remedies that keep the allocator and take no more than a call.
+_OWN = (*SETTINGS, "trim")
 NOTHING = "nothing to fix: "
 _MOSTLY = 0.5  # of what is resident
 # Places it first on the first screen: above all shares.
@@ -146,7 +148,13 @@ def _none(answer: Answer) -> str:
         best = max(near, key=lambda one: (one["kind"] != "allocator", replayed.less_at_scan(one["replayed"])))
         return f"what returns it costs time: {best['what']}; {replayed.briefly(best['replayed'])}"
     names = ", ".join(str(one["what"]) for one in refuted)
-    return "no setting returns it" + (f" (a replay refutes {names})" if refuted else "")
+    refutes = f" (a replay refutes {names})" if refuted else ""
+    asked = [
+        one for one in answer["remedies"] if one["helps"] == "unknown" and one["judged"] == replayed.BOUND
+    ]
+    if own := [str(one["what"]) for one in asked if one["kind"] in _OWN]:
+        return f"whether {' or '.join(own)} returns it is not known{refutes}"
+    return f"no setting returns it{refutes}"
 
 
 def price(remedy: Answer) -> str:

@@ -19,6 +19,7 @@ from heapwright.report.columns import TEXT, WORD, Column
 # Of standard output; below it stands one line on what to type next.
 MOST_LINES = 58
 _MOSTLY = 0.5  # of what is resident
+_LEAST_UNTOUCHED = 0.1  # of a site's bytes: less is the end of a vector that grew
 # Findings that only describe: what fixing them returns is not known.
 _DESCRIBING = ("peak", "calls", "sizes", "cross_thread", "time")
 # What says where time goes, not what to change: its share depends on how busy the machine is.
@@ -258,7 +259,8 @@ def _why_resident(answer: Answer, answers: Answer) -> str:
         return cause.QUESTION.gist(answer)
     site = of_peak[0]
     # Such as a table for the longest input. Only if the pages were looked at while the peak's blocks lived.
-    is_untouched = most["live_resident_bytes"] < site["live_bytes"] <= most["live_bytes"]
+    is_missing = most["live_resident_bytes"] < (1 - _LEAST_UNTOUCHED) * site["live_bytes"]
+    is_untouched = is_missing and site["live_bytes"] <= most["live_bytes"]
     untouched = ", of which only what was written to is resident" if is_untouched else ""
     own = f" ({units.size(answer['recorder_bytes'])} the recorder's)" if answer["recorder_bytes"] else ""
     return (

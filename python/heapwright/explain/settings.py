@@ -3,6 +3,7 @@
 
 # Annotations are values here: compiling them from text for each NamedTuple field takes half the import time.
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -119,6 +120,7 @@ FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)
 FIRST_MMAP_THRESHOLD = 128 << 10
 FIRST_TRIM_THRESHOLD = FIRST_TOP_PAD = 128 << 10
 HIGHEST_MMAP_THRESHOLD = 32 << 20  # the highest that it rises to automatically
+_TAKES_ANY_SINCE = (2, 36)  # measured; not known of 2.35
 _LEAST_KEPT, _MOST_KEPT = 1 << 20, 1 << 30  # mallopt takes an int
 _THREAD_CACHE_COUNT, _THREAD_CACHE_MAX = 7, 1032
 _SMALLEST_USABLE, _STEP = 24, 16
@@ -149,16 +151,28 @@ GIVING = (FIRST_TRIM_THRESHOLD, FIRST_MMAP_THRESHOLD)
 TAKEN_AGAIN = "memory that is used again costs a page fault for each page"
 
 
-def keeping(bytes_in_use: int) -> tuple[int, int]:
+def keeping(bytes_in_use: int, largest_bytes: int = 0) -> tuple[int, int]:
     """The thresholds with which the C library keeps what it has used: for trimming and for mapping, so that
-    memory of this size is neither trimmed nor mapped for each block.
+    memory of this size is neither trimmed nor mapped for each block. largest_bytes: of a block that has to be
+    kept though it is larger than any that a free lets the library keep; 0: none is.
 
-    >>> keeping(3_500_000), keeping(100 << 20)
-    ((8388608, 8388608), (268435456, 33554432))
+    >>> keeping(3_500_000), keeping(100 << 20), keeping(100 << 20, 40 << 20)
+    ((8388608, 8388608), (268435456, 33554432), (268435456, 67108864))
     """
     trim = max(_LEAST_KEPT, 1 << (2 * max(bytes_in_use, 1) - 1).bit_length())
     trim = min(trim, _MOST_KEPT)
-    return trim, min(trim, HIGHEST_MMAP_THRESHOLD)
+    return trim, min(trim, max(HIGHEST_MMAP_THRESHOLD, 1 << largest_bytes.bit_length()))
+
+
+def takes_any_threshold(name: str) -> bool:
+    """Whether this C library takes an mmap threshold above the highest that frees raise it to; older ones
+    ignore such a value, and then the trim threshold beside it fixes this one at 128 KiB.
+
+    >>> takes_any_threshold("glibc 2.36"), takes_any_threshold("glibc 2.31"), takes_any_threshold("musl")
+    (True, False, False)
+    """
+    found = re.match(r"glibc (\d+)\.(\d+)", name)
+    return found is not None and (int(found[1]), int(found[2])) >= _TAKES_ANY_SINCE
 
 
 def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:

@@ -14,6 +14,7 @@ from heapwright.explain.advice import (
     buffer_cache,
     built_again,
     built_once,
+    copied,
     deferred_free,
     evidence,
     exact_growth,
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = tuple(
         built_once,
         object_pool,
         buffer_cache,
+        copied,
         built_again,
         exit_policy,
         deferred_free,
@@ -69,7 +71,7 @@ _MOST_OF_SETTING = 0.5  # of the time that a setting spares: code that spares as
 _MEASURED = 0.9  # the weight of a setting that a replay found, above bounds
 _REFUTED_BELOW = 0.5  # of a bound: it is an "at most", and more than half of it would be worth the change
 # Of few words, which say more than the part's name.
-_SAID_AT_ONCE = tuple(one.RULE.name for one in (refaults, exact_growth, built_again, small_deque))
+_SAID_AT_ONCE = tuple(one.RULE.name for one in (refaults, exact_growth, built_again, copied, small_deque))
 
 
 class Proposal(NamedTuple):
@@ -102,7 +104,8 @@ class _Source:
         worth = [
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
-        chosen = _code_before_settings(_one_a_site(_without_doubtful(report, worth)))
+        known = _without_doubtful(report, worth)
+        chosen = _code_before_settings(_one_a_site(known, self.of.time_ns))
         self.proposals = _dear_last(chosen)[: report.top]
         if any(proposal.rule is private_heap.RULE for proposal in self.proposals):
             leaks = leak_signs.likely(report)
@@ -162,11 +165,16 @@ def _without_doubtful(report: Report, found: Sequence[Proposal]) -> list[Proposa
     return [one for one in found if not (is_doubtful and one.rule is arena_count.RULE)]
 
 
-def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:
-    """Each site appears once: with its largest gain, of sufficient confidence if there is any."""
+def _one_a_site(found: Sequence[Proposal], run_ns: float) -> list[Proposal]:
+    """Each site appears once: with its largest gain that no replay refutes, of sufficient confidence if there
+    is any."""
     kept: list[Proposal] = []
     claimed: set[int] = set()
-    for proposal in sorted(found, key=lambda proposal: proposal.advice.confidence == LOW):
+
+    def is_doubtful(proposal: Proposal) -> bool:
+        return proposal.advice.confidence == LOW or _judged_of(proposal, run_ns) == replayed.REFUTED
+
+    for proposal in sorted(found, key=is_doubtful):
         if proposal.rule.stands_beside:
             kept.append(proposal)
         elif proposal.advice.sites[0] not in claimed:
@@ -266,11 +274,15 @@ def _least_difference(rows: Sequence[Answer]) -> float:
 
 
 def _judged(proposal: Proposal, around: Answer) -> str:
+    return _judged_of(proposal, around["run_ns"])
+
+
+def _judged_of(proposal: Proposal, run_ns: float) -> str:
     figures = replayed.records(proposal.replayed_figures)
     if proposal.rule.of_resident:
         figures = replayed.at_scan(figures)
     advice = proposal.advice
-    return replayed.judgement(figures, advice.time_ns, advice.bytes, around["run_ns"], _REFUTED_BELOW)
+    return replayed.judgement(figures, advice.time_ns, advice.bytes, run_ns, _REFUTED_BELOW)
 
 
 def _findings(answer: Answer) -> list[Finding]:
@@ -280,7 +292,7 @@ def _findings(answer: Answer) -> list[Finding]:
         if row["is_leak"]:
             continue
         if words.stands(row) and len(found) < _MOST_FINDINGS:
-            gain = words.measured_briefly(row) or f"to gain: {words.gain(row, answer)}{words.price(row)}"
+            gain = words.measured_briefly(row) or _bound(row, answer)
             text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             parts = (row["part"],) if row["part"] and row["page"] else ()
             # A finding says what to do.
@@ -297,6 +309,10 @@ def _findings(answer: Answer) -> list[Finding]:
     elif answer["unknown"]:
         found.append(Finding(0.15, words.unknown(answer), is_nothing=True))
     return found
+
+
+def _bound(row: Answer, answer: Answer) -> str:
+    return f"to gain: {words.gain(row, answer)}{words.near(row, answer)}{words.price(row)}"
 
 
 def _gist(answer: Answer) -> str:
@@ -325,8 +341,8 @@ def _largest_below(source: _Source, _: Answer) -> Answer:
 
 def _below(source: _Source, _: Answer) -> Answer:
     """All changes below the floor together: each site once, and never more than there is."""
-    found = _one_a_site(source.below)
     of = source.of
+    found = _one_a_site(source.below, of.time_ns)
     most_ns = min(of.facts.totals.allocator_ns + page_faults.outside_calls_ns(of.report), of.time_ns)
     time_ns = min(sum(one.advice.time_ns for one in found), most_ns)
     in_peak = [one.advice.bytes for one in found if not one.rule.of_resident]

@@ -42,6 +42,7 @@ _CONTAINERS = (
     ("deque", re.compile(r"^std::(?:deque|_Deque_base)::")),
 )
 NODES = ("map", "hash table", "list")
+HOLDING = (*NODES, "vector", "deque", "buckets", "string")  # blocks or elements of their own
 _ARGUMENTS = re.compile(r".*__shared_count<(.*)>(?:\(.*\))?$")
 
 
@@ -52,6 +53,18 @@ def kind_of(location: Location) -> str:
         if pattern.search(name):
             return _control_block(location.function) if kind == "control block" else kind
     return _HEADERS.get(location.file.rsplit("/", 1)[-1], "")
+
+
+_COPIED = re.compile(
+    r"^(std::(?:__cxx11::)?(vector|deque|list|forward_list|map|set|multimap|multiset|unordered_\w+)<.*>)::\2"
+    r"\((.*?) const&(?:, .*)?\)$"
+)
+
+
+def copied(location: Location) -> str:
+    """The container whose copy constructor this is, as std::map; "" = it is none."""
+    found = _COPIED.search(location.function)
+    return f"std::{found[2]}" if found and found[1] == found[3] else ""
 
 
 _MAKES_DEQUE = re.compile(r"_M_initialize_map|_M_create_nodes")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from heapwright.explain.advice.rule import Advice
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import GROWING, LEAK
 from heapwright.explain.report import Report, share
+from heapwright.explain.settings import HIGHEST_MMAP_THRESHOLD
 from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Location, SiteFacts
 from heapwright.model.facts import CopiedGrowth, Residency, SiteSizes
@@ -30,6 +31,8 @@ _NEAR = 0.05  # sites this near are checked, so that the largest gain below the 
 _LARGEST_CONTROL_BLOCK = 40
 _LEAST_CONTROL_BLOCKS = 100  # of one stack
 _MOST_STACKS = 16  # of a site that are searched for containers
+_MOST_COPYING_STACKS = 256  # a tree is copied by recursion: a stack for each place in it
+_LEAST_LOOKED_AT = 0.5  # of the site's bytes
 _LEAST_THREAD_SHARE = 0.01
 _LEAST_REST_NS = 20_000_000
 
@@ -162,6 +165,12 @@ class Evidence:
         blocks = spreads.site_live[advice.sites[0]].peak_blocks
         return estimates.interval(advice.bytes, estimates.scaled(blocks, advice.bytes_each))[0]
 
+    def above_raising(self, sites: Iterable[int]) -> int:
+        """The largest block of these sites, if it is one that the C library maps however often it was freed;
+        else 0."""
+        largest = max((self.sizes(site).max_bytes for site in sites), default=0)
+        return largest if largest >= HIGHEST_MMAP_THRESHOLD else 0
+
     def most_bytes_at_once(self, number: int) -> int:
         return max(self.site(number).own_peak_bytes, 1)
 
@@ -239,6 +248,21 @@ class Evidence:
             kind = next(filter(None, map(containers.maker_of, self._above(stack, number))), "")
             weights[kind] = weights.get(kind, 0) + allocations
         return max(weights, key=lambda kind: weights[kind], default="")
+
+    def copied(self, number: int) -> tuple[str, float]:
+        """The container that is copied whole with most of the site's bytes, and its share of those looked at;
+        "" if none is. A copy that becomes part of another container is not meant."""
+        weights: dict[str, int] = {}
+        for _, stack in self._stacks.get(number, [])[:_MOST_COPYING_STACKS]:
+            outermost = ""
+            for location in self._above(stack, number):
+                if containers.kind_of(location) in containers.HOLDING:
+                    outermost = containers.copied(location)
+            weights[outermost] = weights.get(outermost, 0) + int(self.facts.stacks["bytes"][stack])
+        kind, most = max(weights.items(), key=lambda item: item[1], default=("", 0))
+        looked_at = sum(weights.values())
+        is_known = looked_at >= _LEAST_LOOKED_AT * self.site(number).bytes
+        return (kind, share(most, looked_at)) if is_known else ("", 0.0)
 
     @cached_property
     def growing(self) -> frozenset[int]:

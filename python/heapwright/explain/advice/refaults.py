@@ -16,6 +16,7 @@ from heapwright.explain.settings import (
     MMAP_THRESHOLD,
     TRIM_THRESHOLD,
     keeping,
+    takes_any_threshold,
     thresholds,
     thresholds_replayed,
 )
@@ -50,7 +51,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
     for _, row in rows:
         by[row.given_back_by] = by.get(row.given_back_by, 0) + row.faults
     main = max(by, key=lambda kind: by[kind])
-    action, why = _remedy(of, main)
+    largest = of.above_raising(site.number for site, row in rows if row.given_back_by == MAPPED_BLOCK)
+    action, why = _remedy(of, main, largest)
     each = page_faults.cost_each_ns(report)
     yield Advice(
         tuple(dict.fromkeys(site.number for site, _ in rows))[:_MOST_SITES],
@@ -63,11 +65,11 @@ def _find(of: Evidence) -> Iterator[Advice]:
         page_faults.again_ns(report),
         action=action,
         not_if=why,
-        replay_set=_replay_set(of, main),
+        replay_set=_replay_set(of, main, largest),
     )
 
 
-def _replay_set(of: Evidence, kind: int) -> str:
+def _replay_set(of: Evidence, kind: int, largest: int) -> str:
     """What a replay tries for that remedy; the program's own munmap and malloc_trim are not in it."""
     allocator = of.report.allocator
     if kind in (PROGRAM, TRIM) or any(KIND_NAMES[row.kind] == "malloc_trim" for row in of.facts.by_kind):
@@ -75,9 +77,13 @@ def _replay_set(of: Evidence, kind: int) -> str:
     if allocator.family == "jemalloc" and giving_back(allocator):
         return f"jemalloc.{_DECAY}={_USUAL_DECAY_MS}"
     is_by_program = any(one.is_by_program(allocator.settings) for one in FIXES_THRESHOLD)
-    if allocator.family != "glibc" or is_by_program:
+    if allocator.family != "glibc" or is_by_program or _is_mapped_anyway(allocator, largest):
         return ""
-    return thresholds_replayed(*keeping(of.peak_bytes))
+    return thresholds_replayed(*keeping(of.peak_bytes, largest))
+
+
+def _is_mapped_anyway(allocator: Allocator, largest: int) -> bool:
+    return largest > 0 and not takes_any_threshold(allocator.name)
 
 
 def _who(kind: int) -> str:
@@ -98,7 +104,7 @@ def _evidence(of: Evidence, site: Any, row: Any) -> str:
     )
 
 
-def _remedy(of: Evidence, kind: int) -> tuple[str, str]:
+def _remedy(of: Evidence, kind: int, largest: int) -> tuple[str, str]:
     """What to do, and what it costs."""
     allocator = of.report.allocator
     if kind == PROGRAM:
@@ -110,7 +116,7 @@ def _remedy(of: Evidence, kind: int) -> tuple[str, str]:
             "free memory stays resident longer",
         )
     if allocator.family == "glibc":
-        return _of_glibc(of, allocator)
+        return _of_glibc(of, allocator, largest)
     guilty = giving_back(allocator)
     if guilty:
         return guilty, "free memory stays resident longer"
@@ -147,8 +153,13 @@ def _is_soon(value: str) -> bool:
     return value.isdecimal() and len(value) < 10 and int(value) < _SOON_MS
 
 
-def _of_glibc(of: Evidence, allocator: Allocator) -> tuple[str, str]:
-    trim, mapped = keeping(of.peak_bytes)
+def _of_glibc(of: Evidence, allocator: Allocator, largest: int) -> tuple[str, str]:
+    if _is_mapped_anyway(allocator, largest):
+        return (
+            "keep the blocks: this C library maps each one above 32 MiB, whatever is set",
+            "they stay resident",
+        )
+    trim, mapped = keeping(of.peak_bytes, largest)
     settings = allocator.settings
     own = [one.option for one in FIXES_THRESHOLD if one.is_by_program(settings)]
     how = f"run it with {thresholds(trim, mapped)}, both: setting one fixes the other at 128 KiB"

@@ -15,6 +15,7 @@ from heapwright.explain.settings import (
     HIGHEST_MMAP_THRESHOLD,
     MMAP_THRESHOLD,
     keeping,
+    takes_any_threshold,
     thresholds,
     thresholds_replayed,
 )
@@ -35,6 +36,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
     ]
     if not sites:
         return
+    largest = of.above_raising(sites)
+    is_mapped_anyway = largest > 0 and not takes_any_threshold(allocator.name)
     time_ns = sum(map(of.time_of, sites))
     calls = sum(of.site(site).allocations for site in sites)
     why = (
@@ -55,16 +58,18 @@ def _find(of: Evidence) -> Iterator[Advice]:
         HIGH,
         "the blocks are usable to the end of a page, which only mapped ones are",
         time_ns,
-        action=_action(of),
+        action="keep the buffers: no setting of this C library does"
+        if is_mapped_anyway
+        else _action(of, largest),
         replay_set=""
-        if any(one.is_by_program(allocator.settings) for one in FIXES_THRESHOLD)
-        else thresholds_replayed(*keeping(of.peak_bytes)),
+        if is_mapped_anyway or any(one.is_by_program(allocator.settings) for one in FIXES_THRESHOLD)
+        else thresholds_replayed(*keeping(of.peak_bytes, largest)),
     )
 
 
-def _action(of: Evidence) -> str:
+def _action(of: Evidence, largest: int) -> str:
     """Both thresholds, with values for this program."""
-    trim, mapped = keeping(of.peak_bytes)
+    trim, mapped = keeping(of.peak_bytes, largest)
     return (
         f"raise both thresholds: {thresholds(trim, mapped)}, or mallopt(M_TRIM_THRESHOLD, {trim}) and "
         f"mallopt(M_MMAP_THRESHOLD, {mapped}); or remove the setting; or keep the buffers"

@@ -11,6 +11,7 @@ from heapwright.explain.report import Answer, base_in_words
 from heapwright.report import units, widgets
 
 _MUCH = 0.1  # of the time
+_NEAR = 1.5  # times what is reported at all: the next recording may have less
 _LINT = "no rule knows this; `heapwright lint` looks at the source"
 
 
@@ -61,6 +62,13 @@ def measured(row: Answer) -> str:
 def measured_briefly(row: Answer) -> str:
     """The same for the first screen."""
     return replayed.briefly(row["replayed"]) if row["judged"] == replayed.MEASURED else ""
+
+
+def near(row: Answer, answer: Answer) -> str:
+    """That the gain is hardly more than what is reported at all, as the end of a clause; or empty."""
+    is_little_time = row["time_share"] < _NEAR * answer["least_time_share"]
+    is_little = is_little_time and row["bytes_share"] < _NEAR * answer["least_bytes_share"]
+    return ", hardly more than a run would show" if is_little else ""
 
 
 def price(row: Answer) -> str:
@@ -114,7 +122,18 @@ def nothing(answer: Answer) -> str:
     if gains:
         together = "would" if below["changes"] == 1 else "together would"
         text += f"; {units.counted(below['changes'], 'change')} {together} gain at most {gains}"
+        text += _largest(answer)
     return text
+
+
+def _largest(answer: Answer) -> str:
+    """The change that the next recording may find worth reporting, by name; or empty."""
+    row = answer["largest_below"]
+    is_near = (
+        row["time_share"] * _NEAR >= answer["least_time_share"]
+        or row["bytes_share"] * _NEAR >= answer["least_bytes_share"]
+    )
+    return f", {row['rule']} for {row['name']} the most of it" if is_near else ""
 
 
 def unknown(answer: Answer) -> str:
