@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collect/jit_dump.hpp"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+
+#include "collect/own_processor.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -54,12 +55,6 @@ struct Move {
 constexpr std::uint32_t magic_number = 0x4a695444;
 constexpr std::uint32_t load_kind = 0;
 constexpr std::uint32_t move_kind = 1;
-constexpr std::uint16_t own_machine =
-#if defined(__x86_64__)
-    EM_X86_64;
-#else
-    EM_AARCH64;
-#endif
 
 using Part = std::array<char, sizeof(Record) + sizeof(Load) + PerfMap::most_line_bytes>;
 

@@ -36,19 +36,6 @@ constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
   return std::min(bin, std::uint32_t{bin_count - 1});
 }
 
-// The same of small sizes, which are most: read from a table in half of the instructions.
-inline constexpr std::size_t small_sizes = 1024;
-struct SmallBins {
-  std::uint8_t of[small_sizes];
-};
-inline constexpr SmallBins small_bins = [] {
-  SmallBins bins{};
-  for (std::size_t size = 0; size < small_sizes; ++size) {
-    bins.of[size] = static_cast<std::uint8_t>(bin_of(size));
-  }
-  return bins;
-}();
-
 // Times need fewer: the last is for 30 s of CPU time and more.
 inline constexpr std::size_t time_bin_count = 136;
 constexpr std::uint32_t time_bin_of(std::uint64_t ns) noexcept {

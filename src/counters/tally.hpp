@@ -20,6 +20,19 @@ struct Together {
   }
 };
 
+// bin_of() small sizes, which are most: read from a table in half of the instructions.
+inline constexpr std::size_t small_sizes = 1024;
+struct SmallBins {
+  std::uint8_t of[small_sizes];
+};
+inline constexpr SmallBins small_bins = [] {
+  SmallBins bins{};
+  for (std::size_t size = 0; size < small_sizes; ++size) {
+    bins.of[size] = static_cast<std::uint8_t>(bin_of(size));
+  }
+  return bins;
+}();
+
 // A block is requested, and so far not known to be made.
 template <typename Way>
 [[gnu::always_inline]] inline void tally_request(CallTable& table, Function function, std::size_t size,
