@@ -106,8 +106,9 @@ SectionPlace find_section(pid_t process, std::uint64_t entry, const std::string&
   names.back() = '\0';
   for (const Elf64_Shdr& section : sections.rows) {
     if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_name >= names.size()) continue;
-    if (name == names.data() + section.sh_name)
+    if (name == names.data() + section.sh_name) {
       return {entry - sections.entry + section.sh_addr, section.sh_size};
+    }
   }
   return {};
 }

@@ -338,7 +338,7 @@ def test_what_keep_cannot_do_is_told_in_one_line(
     monkeypatch.setattr(native_programs, "_folders", lambda _kind: [])  # as make run installs it
     words = ["--remedy", "segregate@make_session", "-o", str(tmp_path / "r.toml")]
     assert run_command(["keep", str(trace), *words]) == 2
-    assert "libheapwright-apply.so is not installed" in capsys.readouterr().err
+    assert "libheapwright-apply.so is not built yet" in capsys.readouterr().err
     assert not (tmp_path / "r.toml").exists()
 
 

@@ -174,7 +174,16 @@ def _one_a_site(found: Sequence[Proposal], run_ns: float) -> list[Proposal]:
     def is_doubtful(proposal: Proposal) -> bool:
         return proposal.advice.confidence == LOW or _judged_of(proposal, run_ns) == replayed.REFUTED
 
+    # A setting mends these whether or not the copies are needed.
+    taken_again = {
+        site
+        for one in found
+        if one.rule is refaults.RULE and not is_doubtful(one)
+        for site in one.advice.sites
+    }
     for proposal in sorted(found, key=is_doubtful):
+        if proposal.rule is copied.RULE and not taken_again.isdisjoint(proposal.advice.sites):
+            continue
         if proposal.rule.stands_beside:
             kept.append(proposal)
         elif proposal.advice.sites[0] not in claimed:
