@@ -71,5 +71,5 @@ def test_an_allocator_whose_blocks_overlap_has_failed(
     ]
     assert run_command(words) == 2
     said = capsys.readouterr()
-    assert json.loads(said.out)["candidates"][1]["figures"] == {}
+    assert json.loads(said.out)["candidates"][1]["figures"] == {}, said.err
     assert "overlapping failed: a block changed while it lived: blocks overlap, or a call wrote" in said.err

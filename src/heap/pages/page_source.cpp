@@ -235,20 +235,27 @@ void start_due_maintenance() noexcept {
   if (has_outgrown_start()) start_maintenance();
 }
 
+namespace {
+
+// Under the lock.
+void add_dirty(std::uint32_t unit, std::uint32_t units) noexcept {
+  if (source.recent.count == RecentRuns::capacity) join_oldest_recent();
+  add_recent(unit, units);
+}
+
+}  // namespace
+
 void free_unit_of_slab(Run run, std::uint32_t used_bytes, std::uint32_t size_class) noexcept {
-  {
-    const LockGuard locked = guard();
-    if (add_short(run, used_bytes, size_class)) return note_waiting_memory();
-  }
-  free_run(run.unit, 1, true);
+  note_waiting_memory();
+  const LockGuard locked = guard();
+  if (!add_short(run, used_bytes, size_class)) add_dirty(run.unit, 1);
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
   if (is_dirty_now) note_waiting_memory();
   const LockGuard locked = guard();
   if (!is_dirty_now) return insert_joined(unit, units, false);
-  if (source.recent.count == RecentRuns::capacity) join_oldest_recent();
-  add_recent(unit, units);
+  add_dirty(unit, units);
 }
 
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept {
